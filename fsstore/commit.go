@@ -1,0 +1,179 @@
+package fsstore
+
+import (
+	"runtime"
+	"time"
+)
+
+// joinLocked makes the caller wait for the current group and says what part it has: leading is
+// true when nobody commits and the caller must.
+func (s *Store) joinLocked() (g *group, leading, first bool) {
+	g = s.cur
+	first = g.callers.Add(1) == 1
+	if !s.committing {
+		s.committing, leading = true, true
+	}
+	return g, leading, first
+}
+
+// await returns once the group's outcome is known. Whoever came first to a group commits it when
+// the one before is through: no goroutine has to be woken for a lone writer.
+func (s *Store) await(g *group, leading, first bool) error {
+	switch {
+	case leading:
+		s.commit()
+	case first:
+		select {
+		case <-g.lead:
+			s.commit()
+		case <-g.done:
+		}
+	default:
+		<-g.done
+	}
+	return g.err
+}
+
+// commit writes and syncs the current group, publishes it, and passes the lead on. Only the leader
+// calls it, so s.cur is replaced by nobody else.
+func (s *Store) commit() {
+	s.gather()
+	s.mu.Lock()
+	g := s.cur
+	g.closeGroup(s.pendNext-1, s.epoch)
+	s.cur, s.flying = s.newGroupLocked(g), g
+	failed := s.failed
+	s.room.Broadcast()
+	s.mu.Unlock()
+
+	var err error
+	if failed != nil {
+		err = &poisonedError{cause: failed}
+	} else {
+		begin := time.Now()
+		err = s.write(g)
+		took := time.Since(begin)
+		s.syncTime.Store(s.syncTime.Load() + (int64(took)-s.syncTime.Load())/8)
+		s.count.lastSync.Store(int64(took))
+	}
+	s.finish(g, err)
+}
+
+// gather waits an instant for the writers that the group before released. They come back just
+// after the leader could start, and would else make every second group: with it, one sync carries
+// everybody who is about to write. It is bounded by a fraction of the usual sync, and stops trying
+// for a while where nobody comes.
+func (s *Store) gather() {
+	s.mu.Lock()
+	g, want := s.cur, int32(s.want)
+	if s.gatherSkip > 0 {
+		s.gatherSkip--
+		want = 0
+	}
+	s.mu.Unlock()
+	if want <= 1 || g.callers.Load() >= want {
+		return
+	}
+	limit := time.Duration(s.syncTime.Load() / 8)
+	for begin := time.Now(); g.callers.Load() < want; runtime.Gosched() {
+		if time.Since(begin) > limit {
+			break
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if g.callers.Load() >= want*3/4 {
+		s.gatherMiss = 0
+	} else if s.gatherMiss++; s.gatherMiss >= 4 {
+		s.gatherMiss, s.gatherSkip = 0, 16
+	}
+}
+
+// write brings a closed group to disk.
+func (s *Store) write(g *group) error {
+	if g.fresh {
+		if err := s.startSegment(g); err != nil {
+			return err
+		}
+	}
+	s.awaitFill(g)
+	f, err := s.acquire(&g.seg.data)
+	if err != nil {
+		return err
+	}
+	defer s.release(&g.seg.data)
+	if n, err := f.WriteAt(g.buf, g.off); err != nil {
+		return s.takeBack(g, f, n, err)
+	}
+	return f.Sync()
+}
+
+// finish publishes a group that is durable, or settles what became of it otherwise, and tells
+// everybody who waits.
+func (s *Store) finish(g *group, err error) {
+	s.mu.Lock()
+	switch {
+	case err == nil:
+		s.publishLocked(g)
+	case isRefused(err):
+		s.refuseLocked(g, err)
+	default:
+		s.poisonLocked(err)
+		g.dead, g.err = true, &poisonedError{cause: s.failed, own: true}
+	}
+	if cap(g.buf) <= keepBuf {
+		s.spareBuf = g.buf
+	}
+	s.flying = nil
+	s.want = int(g.callers.Load() + s.cur.callers.Load())
+	if s.cur.callers.Load() > 0 {
+		s.cur.lead <- struct{}{}
+	} else {
+		s.committing = false
+		s.idle.Broadcast()
+	}
+	s.lastTime = time.Now()
+	s.mu.Unlock()
+	close(g.done)
+	if err == nil {
+		s.hints.send()
+		s.upkeep.nudge(s)
+	}
+}
+
+func (s *Store) publishLocked(g *group) {
+	size := int64(len(g.buf))
+	x := s.ix
+	x.mu.Lock()
+	for i := range g.changes {
+		c := &g.changes[i]
+		x.applyLocked(g.seg, c)
+		if c.h != nil {
+			c.h.dequeue(g, c)
+		}
+	}
+	g.seg.end = g.off + size
+	x.mu.Unlock()
+	s.groupBytes += (size - s.groupBytes) / 8
+	s.count.groups.Add(1)
+	s.count.frames.Add(int64(len(g.changes)))
+	s.count.bytes.Add(size)
+	s.upkeep.appended.Add(size)
+	s.fill.noteLocked(s, g.seg, g.seg.end, size)
+}
+
+// poisonLocked ends writing for this open store. The first cause stays.
+func (s *Store) poisonLocked(cause error) {
+	if s.failed == nil {
+		s.failed = cause
+		s.log.Error("writing ended", "store", s.dir, "error", cause, "hint", "reopen the store")
+	}
+	s.room.Broadcast()
+}
+
+// poison is poisonLocked for those who do not hold mu.
+func (s *Store) poison(cause error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.poisonLocked(cause)
+}
