@@ -66,7 +66,7 @@ func (t *tally) hole(from, to int64) {
 
 // take applies an intact frame; positions before it that were not met are lost.
 func (t *tally) take(c *change) error {
-	if c.kind == kindRecord && c.pos > t.r.x.next {
+	if c.kind == kindRecord && c.pos > t.r.x.next && (len(t.holes) > 0 || !t.g.compacted()) {
 		t.lose(c.pos - 1)
 	}
 	t.met++

@@ -72,14 +72,15 @@ func parseManifest(b []byte) (*manifest, error) {
 	if len(b) < manHeader+8 || string(b[:8]) != manMagic {
 		return nil, fmt.Errorf("%w: %d bytes without its header", errManifest, len(b))
 	}
-	if v := le.Uint16(b[8:]); v != manFormat {
-		return nil, fmt.Errorf("%w: format %d, this program knows %d: %w", errManifest, v, manFormat, errNewer)
-	}
 	if size := le.Uint32(b[12:]); uint64(size) != uint64(len(b)) {
 		return nil, fmt.Errorf("%w: %d bytes, its header says %d", errManifest, len(b), size)
 	}
 	if crc32.Checksum(b[:len(b)-4], castagnoli) != le.Uint32(b[len(b)-4:]) {
 		return nil, fmt.Errorf("%w: checksum", errManifest)
+	}
+	// Size and checksum stay where they are in every format, so that damage is not taken for a format.
+	if v := le.Uint16(b[8:]); v != manFormat {
+		return nil, fmt.Errorf("%w: format %d, this program knows %d: %w", errManifest, v, manFormat, errNewer)
 	}
 	m := &manifest{gen: le.Uint64(b[16:]), epoch: le.Uint64(b[40:]), created: int64(le.Uint64(b[48:]))}
 	copy(m.lineage[:], b[24:40])

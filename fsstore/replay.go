@@ -222,7 +222,11 @@ func (r *recovery) applyGroup(g *segment, changes []change, c commitFrame) error
 	if c.next < r.x.next {
 		return fmt.Errorf("%w: %s gives position %d again", errDisagree, g.name, c.next)
 	}
-	if c.next > r.x.next {
+	switch {
+	case c.next == r.x.next:
+	case g.compacted():
+		r.x.next = c.next
+	default:
 		r.lose(c.next-1, harm{seg: g.id, from: c.syncedThrough, to: c.syncedThrough, cause: "the group behind them begins later"})
 		r.opaque = true
 	}
@@ -230,6 +234,9 @@ func (r *recovery) applyGroup(g *segment, changes []change, c commitFrame) error
 		if err := r.apply(g, &changes[i]); err != nil {
 			return err
 		}
+	}
+	if g.compacted() {
+		r.x.next = max(r.x.next, c.last+1) // the last positions may be gone as well
 	}
 	if r.x.next != c.last+1 {
 		return fmt.Errorf("%w: a group of %s ends at position %d, not %d", errDisagree, g.name, r.x.next-1, c.last)

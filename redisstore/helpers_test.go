@@ -78,7 +78,7 @@ func stop(t *testing.T, d *outbox.Dispatcher) {
 
 func waitShipped(t *testing.T, d *outbox.Dispatcher, position int64) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := d.WaitShipped(ctx, position); err != nil {
 		t.Fatalf("position %d was not shipped: %v; status: %+v", position, err, d.Status(t.Context()))

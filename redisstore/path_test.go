@@ -13,7 +13,7 @@ import (
 // TestRedisAwayAtStart is the main job: writes while the server is down, then all of them once,
 // in order.
 func TestRedisAwayAtStart(t *testing.T) {
-	const n = 20_000
+	const n = backlog
 	server := redistest.StartServer(t, &redistest.Options{Stopped: true, Volatile: true})
 	store := newStore(t, statesman.Lineage{})
 	sink := openSink(t, redisstore.StreamOptions{URL: server.URL()})

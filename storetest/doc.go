@@ -25,6 +25,5 @@
 //
 // It cannot pull the plug: crash safety and damage are tested where the disk can be faked, in the
 // provider. It does not measure time outside [Bench]. Do not run it in parallel with tests that
-// start goroutines: the close law would take
-// them for the store's.
+// start goroutines: the close law would take them for the store's.
 package storetest

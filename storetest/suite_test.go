@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,11 +11,23 @@ import (
 
 // TestReference runs everything against a store that is right.
 func TestReference(t *testing.T) {
-	cfg := reference(func(_ testing.TB, m memory) statesman.Store { return m })
+	Run(t, reference(func(_ testing.TB, m memory) statesman.Store { return m }))
+}
+
+// TestCheckRuns counts: once for each case, when its store is closed.
+func TestCheckRuns(t *testing.T) {
 	checked := 0
-	cfg.Check = func(testing.TB, *Env) { checked++ }
-	Run(t, cfg)
-	if want := len(cfg.cases()); checked < want {
+	var open memory
+	cfg := reference(func(_ testing.TB, m memory) statesman.Store { open = m; return m })
+	cfg.Faulty = nil
+	cfg.Check = func(tb testing.TB, _ *Env) {
+		checked++
+		if _, err := open.Latest(tb.Context(), addr(1)); !errors.Is(err, statesman.ErrClosed) {
+			tb.Errorf("Check ran while the store was open: %v", err)
+		}
+	}
+	wantFailing(t, cfg)
+	if want := len(cfg.cases()); checked != want {
 		t.Errorf("Check ran %d times for %d cases", checked, want)
 	}
 }

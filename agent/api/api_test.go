@@ -216,7 +216,9 @@ func TestOddAnswers(t *testing.T) {
 	a := statesman.MustAddress("a", "b", "")
 	for name, h := range map[string]http.HandlerFunc{
 		"another program": func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "nope", 404) },
-		"a redirect":      func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", 302) },
+		"a redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+		},
 		"an unknown code": func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(418)
 			_, _ = io.WriteString(w, `{"code":"tea"}`)

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
 	"mime"
 	"strings"
@@ -153,13 +152,4 @@ func ParseStatus(name string) (statesman.Status, error) {
 func IsJSON(contentType string) bool {
 	t, _, err := mime.ParseMediaType(contentType)
 	return err == nil && (t == "application/json" || strings.HasSuffix(t, "+json"))
-}
-
-// CompactValue returns v on one line, or v itself when it does not parse.
-func CompactValue(v []byte) []byte {
-	var b bytes.Buffer
-	if json.Compact(&b, v) != nil {
-		return v
-	}
-	return b.Bytes()
 }

@@ -130,7 +130,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, limit int, what st
 		w.Header().Set("Connection", "close") // the rest is not worth reading
 		return problem(api.CodeTooLarge, "%s of more than %d bytes", what, limit)
 	}
-	if false {
+	if r.ContentLength > int64(limit) {
 		return nil, tooLarge()
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.opts.ReadTimeout))

@@ -29,9 +29,9 @@ type fakeBackend struct {
 	ready  error
 }
 
-func (b *fakeBackend) Status(context.Context) *api.Status {
+func (b *fakeBackend) Status(ctx context.Context) *api.Status {
 	return &api.Status{Schema: api.StatusSchema, Verdict: api.Degraded, Version: "1.2.3",
-		Store: api.StoreStatus{Name: "test", Position: 7}, Outboxes: b.Outboxes(nil), Plugins: b.Plugins(nil)}
+		Store: api.StoreStatus{Name: "test", Position: 7}, Outboxes: b.Outboxes(ctx), Plugins: b.Plugins(ctx)}
 }
 
 func (b *fakeBackend) Outboxes(context.Context) []api.OutboxStatus {

@@ -284,3 +284,42 @@ func TestBadInput(t *testing.T) {
 		t.Errorf("bad input made %d writes", n-1)
 	}
 }
+
+// TestBodyOfUnknownLength sends bodies without a Content-Length: only reading shows their size.
+func TestBodyOfUnknownLength(t *testing.T) {
+	r := newRig(t, Options{})
+	for _, c := range []struct {
+		method, path string
+		size         int
+		status       int
+	}{
+		{"PUT", "/v1/states/app/x", maxPayload, 201},
+		{"PUT", "/v1/states/app/x", maxPayload + 1, 413},
+		{"POST", "/v1/batch", 2 << 20, 413},
+	} {
+		body := io.LimitReader(neverEnding(' '), int64(c.size))
+		req, err := http.NewRequestWithContext(t.Context(), c.method, "http://agent"+c.path, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		res, err := r.http.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != c.status {
+			t.Errorf("%s %s with %d bytes: %d, want %d", c.method, c.path, c.size, res.StatusCode, c.status)
+		}
+	}
+}
+
+// neverEnding is a reader of one byte, again and again.
+type neverEnding byte
+
+func (b neverEnding) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = byte(b)
+	}
+	return len(p), nil
+}

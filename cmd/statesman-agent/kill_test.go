@@ -25,7 +25,7 @@ func TestKillLoop(t *testing.T) {
 	}
 	t.Logf("replay with: go test ./cmd/statesman-agent -run TestKillLoop -kill-seed %d -kills %d", seed, *kills)
 	rng := rand.New(rand.NewPCG(seed, 1))
-	agent := newChild(filepath.Join(product(t), "statesman-agent"), filepath.Join(scratch(t), "data"))
+	agent := newChild(agentBinary(t), filepath.Join(scratch(t), "data"))
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := agent.start(ctx); err != nil {

@@ -27,35 +27,45 @@ func (c cleaning) Run() int {
 	return code
 }
 
-// built holds the real program and the real plugins, built once for all tests that want them.
+// built holds the real program and the real plugins, each built once for all tests that want it.
 var built struct {
-	once sync.Once
-	dir  string
-	err  error
+	mu    sync.Mutex // guards following, and makes builds wait for each other
+	dir   string
+	ready map[string]bool
 }
 
-// product returns the folder with statesman-agent and the plugins, as make builds them.
-func product(tb testing.TB) string {
+// agentBinary returns the agent as make builds it, race detector off.
+func agentBinary(tb testing.TB) string {
 	tb.Helper()
-	built.once.Do(func() {
-		if built.dir, built.err = os.MkdirTemp("", "statesman-test-"); built.err != nil {
-			return
+	return product(tb, "statesman-agent", nil, ".")
+}
+
+// pluginFile returns a shipped plugin as make builds it.
+func pluginFile(tb testing.TB, name string) string {
+	tb.Helper()
+	return product(tb, name+".wasm", []string{"GOOS=wasip1", "GOARCH=wasm"},
+		"-buildmode=c-shared", "-ldflags=-s -w -buildid=", "../../plugins/"+name)
+}
+
+func product(tb testing.TB, name string, env []string, args ...string) string {
+	tb.Helper()
+	built.mu.Lock()
+	defer built.mu.Unlock()
+	if built.dir == "" {
+		dir, err := os.MkdirTemp("", "statesman-test-")
+		if err != nil {
+			tb.Fatal(err)
 		}
-		if built.err = goBuild(nil, filepath.Join(built.dir, "statesman-agent"), "."); built.err != nil {
-			return
-		}
-		for _, p := range []string{"json", "file-jsonl", "redis-stream"} {
-			built.err = goBuild([]string{"GOOS=wasip1", "GOARCH=wasm"}, filepath.Join(built.dir, p+".wasm"),
-				"-buildmode=c-shared", "-ldflags=-s -w -buildid=", "../../plugins/"+p)
-			if built.err != nil {
-				return
-			}
-		}
-	})
-	if built.err != nil {
-		tb.Fatal(built.err)
+		built.dir, built.ready = dir, make(map[string]bool)
 	}
-	return built.dir
+	out := filepath.Join(built.dir, name)
+	if !built.ready[name] {
+		if err := goBuild(env, out, args...); err != nil {
+			tb.Fatal(err)
+		}
+		built.ready[name] = true
+	}
+	return out
 }
 
 func goBuild(env []string, out string, args ...string) error {

@@ -24,7 +24,7 @@ func TestTally(t *testing.T) {
 		{"not shipped", acks, records, messages[:2], tally{3, 3, 2, 2, 1, 0}},
 		{"another write under the revision", []acked{{"a", 1, "other"}}, records, messages, tally{1, 3, 3, 3, 1, 0}},
 		{"shipped out of order", acks, records, []shipped{messages[2], messages[0], messages[1]}, tally{3, 3, 3, 3, 0, 2}},
-		{"stored out of order", acks, []stored{records[2], records[0], records[1]}, messages, tally{3, 3, 3, 3, 0, 4}},
+		{"stored out of order", acks, []stored{records[2], records[0], records[1]}, messages, tally{3, 3, 3, 3, 0, 2}},
 		{"nothing arrived", acks, nil, nil, tally{3, 0, 0, 0, 3, 0}},
 	}
 	for _, tt := range tests {

@@ -3,6 +3,8 @@ package host
 import (
 	"bytes"
 	"encoding/binary"
+	"maps"
+	"slices"
 
 	"github.com/statesman-dev/statesman/wasm/abi"
 )
@@ -190,14 +192,14 @@ func (a *asm) bytes() []byte {
 	}
 	section(10, vec(bodies...))
 	var data [][]byte
-	for at, b := range a.data {
-		data = append(data, code(0, i32c(int64(at)), opEnd, leb(uint64(len(b))), b))
+	for _, at := range slices.Sorted(maps.Keys(a.data)) { // equal input, equal bytes
+		data = append(data, code(0, i32c(int64(at)), opEnd, leb(uint64(len(a.data[at]))), a.data[at]))
 	}
 	if len(data) > 0 {
 		section(11, vec(data...))
 	}
-	for name, b := range a.customs {
-		section(0, code(str(name), b))
+	for _, name := range slices.Sorted(maps.Keys(a.customs)) {
+		section(0, code(str(name), a.customs[name]))
 	}
 	return out
 }

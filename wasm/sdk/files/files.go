@@ -127,7 +127,7 @@ func fail(op, name string, n int64) error {
 	var err error
 	switch -n {
 	case abi.EPERM:
-		err = fmt.Errorf("%w: not in the files that this plugin was granted", fs.ErrPermission)
+		err = fmt.Errorf("%w: not in the files that this plugin was granted; its grant belongs under plugins, grants, files", fs.ErrPermission)
 	case abi.ENOENT:
 		err = fs.ErrNotExist
 	case abi.ENOSPC:

@@ -81,7 +81,7 @@ func dial(ctx context.Context, c *conn) (net.Conn, error) {
 func number(n int32) error {
 	switch -n {
 	case abi.EPERM:
-		return fmt.Errorf("%w: not in the targets that this plugin was granted", fs.ErrPermission)
+		return fmt.Errorf("%w: not in the targets that this plugin was granted; its grant belongs under plugins, grants, net", fs.ErrPermission)
 	case abi.ECONN:
 		return errors.New("connection failed")
 	case abi.ETIMEOUT:

@@ -8,8 +8,13 @@ const (
 	leafSize = 128
 	callSize = 32
 
-	maxNesting   = 1 << 15 // of blocks in a function
 	maxAllLocals = 1 << 22 // of all functions together: a few bytes can declare thousands
+
+	// The compiler's time goes with the square of these, in one function, and it can be stopped between
+	// functions only. Go's largest functions nest 550 blocks, have 1,000 in all and 60 charges.
+	maxNesting = 1 << 12
+	maxBlocks  = 1 << 14
+	maxCharges = 1 << 11
 )
 
 // Charges per unit of a bulk operation, as shifts of the length asked for.
@@ -56,6 +61,8 @@ type bodyScanner struct {
 	regions []region // the function and the loops being read, innermost last
 	loops   []bool   // for each open block whether it is a loop
 	locals  uint32   // with parameters; also the index of the first local that is added
+	blocks  int      // so far
+	charges int      // so far, without the entry
 }
 
 // addedLocals is how many locals a function with charges gets: a copy of the counter, and the length
@@ -79,6 +86,7 @@ func (s *bodyScanner) scan(i int) error {
 	s.edits = append(s.edits[:0], make([]edit, slots)...)
 	s.regions = append(s.regions[:0], region{charge: slotEntry})
 	s.loops = append(s.loops[:0], false)
+	s.blocks, s.charges = 0, 0
 	s.declareLocals(s.params[s.funcTypes[i]])
 	for len(s.loops) > 0 && s.r.err == nil {
 		s.instruction()
@@ -116,6 +124,11 @@ func (s *bodyScanner) declareLocals(params uint32) {
 
 func (s *bodyScanner) add(start, end int, value uint32, kind editKind) {
 	s.edits = append(s.edits, edit{span{start, end}, value, kind})
+	if kind > editNothing {
+		if s.charges++; s.charges > maxCharges {
+			s.r.fail(ErrLimit, start, "more than %d loops and bulk operations in a function", maxCharges)
+		}
+	}
 }
 
 // weigh adds to the code of the innermost region.
@@ -230,6 +243,9 @@ func (s *bodyScanner) open(op byte, opAt int) {
 	}
 	if len(s.loops) >= maxNesting {
 		r.fail(ErrLimit, at, "more than %d blocks inside one another", maxNesting)
+	}
+	if s.blocks++; s.blocks > maxBlocks {
+		r.fail(ErrLimit, at, "more than %d blocks in a function", maxBlocks)
 	}
 	s.loops = append(s.loops, op == opLoop)
 	if op == opLoop {

@@ -46,5 +46,7 @@
 // It does not validate: types, alignment and stack discipline are left to the compiler that takes the
 // result. It bounds steps, not time: a step may be slow, host functions are not charged, and neither
 // is copying data and element segments at instantiation. It does not bound the native stack; the
-// runtime does. It does not bound the module's size; the caller does, before reading it.
+// runtime does. It keeps single functions from taking the compiler minutes, but a module of many takes
+// as long as it takes; compile it with a context. It does not bound the module's size; the caller does,
+// before reading it.
 package meter

@@ -31,7 +31,7 @@ type Options struct {
 	MaxTableElements int
 	// MaxFunctions bounds the functions a module defines. Default 131,072.
 	MaxFunctions int
-	// MaxBodyBytes bounds the code of one function. Default 4 MiB.
+	// MaxBodyBytes bounds the code of one function. Default 1 MiB.
 	MaxBodyBytes int
 	// MaxLocals bounds the parameters and locals of one function. Default 20,000.
 	MaxLocals int
@@ -66,7 +66,7 @@ func (o *Options) resolve() (Options, error) {
 	check("MaxMemoryPages", &out.MaxMemoryPages, 1024, maxMemoryPages)
 	check("MaxTableElements", &out.MaxTableElements, 1<<17, math.MaxInt32)
 	check("MaxFunctions", &out.MaxFunctions, 1<<17, math.MaxInt32)
-	check("MaxBodyBytes", &out.MaxBodyBytes, 4<<20, math.MaxInt32)
+	check("MaxBodyBytes", &out.MaxBodyBytes, 1<<20, math.MaxInt32)
 	check("MaxLocals", &out.MaxLocals, 20_000, math.MaxInt32)
 	return out, errors.Join(faults...)
 }

@@ -255,6 +255,9 @@ func TestLimits(t *testing.T) {
 	nested := func(n int) []byte {
 		return build(func(a *asm) { a.fn(":", "", repeat(n, opBlock, blockVoid), repeat(n, opEnd)) })
 	}
+	blocks := func(op, n int) []byte {
+		return build(func(a *asm) { a.fn(":", "", repeat(n, op, blockVoid, opEnd)) })
+	}
 	type limit struct {
 		module []byte
 		opts   *Options
@@ -278,7 +281,11 @@ func TestLimits(t *testing.T) {
 		{manyLocals(209), nil, ""},
 		{manyLocals(210), nil, "4200000 locals in all functions"},
 		{nested(maxNesting - 1), nil, ""},
-		{nested(maxNesting), nil, "more than 32768 blocks inside one another"},
+		{nested(maxNesting), nil, "more than 4096 blocks inside one another"},
+		{blocks(opBlock, maxBlocks), nil, ""},
+		{blocks(opBlock, maxBlocks+1), nil, "more than 16384 blocks in a function"},
+		{blocks(opLoop, maxCharges), nil, ""},
+		{blocks(opLoop, maxCharges+1), nil, "more than 2048 loops and bulk operations"},
 		{build(func(a *asm) { a.typ(strings.Repeat("i", 1000) + ":") }), nil, ""},
 		{build(func(a *asm) { a.typ(strings.Repeat("i", 1001) + ":") }), nil, "a type of 1001 values"},
 	} {
