@@ -57,14 +57,14 @@
 //
 // # Manifest
 //
-//	  0    8 magic "STMNMAN1"
-//	  8    2 format 1, 6 zero… 12 4 size of the file
-//	 16    8 generation     24 16 lineage     40 8 owner epoch     48 8 created
-//	 56    4 name length    60 4 segments     64 16 zero
-//	 80    … name, zeros to a multiple of 8
-//	       for each segment: 8 id, 8 sequence, 8 base, 8 last position, 8 end, 8 owner epoch,
-//	         8 flags (1 sealed, 2 has sha256, 4 compacted), 8 zero, 32 sha256 of [0, end)
-//	       4 zero, 4 checksum of everything before
+//	 0    8 magic "STMNMAN1"
+//	 8    2 format 1, 6 zero… 12 4 size of the file
+//	16    8 generation     24 16 lineage     40 8 owner epoch     48 8 created
+//	56    4 name length    60 4 segments     64 16 zero
+//	80    … name, zeros to a multiple of 8
+//	      for each segment: 8 id, 8 sequence, 8 base, 8 last position, 8 end, 8 owner epoch,
+//	        8 flags (1 sealed, 2 has sha256, 4 compacted), 8 zero, 32 sha256 of [0, end)
+//	      4 zero, 4 checksum of everything before
 //
 // The owner epoch is the generation that an opening writes, and generations never repeat, so it grows
 // with every opening, whatever was lost. Segments made after the newest manifest are found by their

@@ -262,3 +262,24 @@ func TestParseStreamOptions(t *testing.T) {
 		t.Errorf("open without url: %v, want ErrInvalid", err)
 	}
 }
+
+// TestOtherWriterIsSeenByTheNextBatch: not only when the mark is read.
+func TestOtherWriterIsSeenByTheNextBatch(t *testing.T) {
+	server := redistest.StartServer(t, &redistest.Options{Volatile: true})
+	store := newStore(t, statesman.Lineage{})
+	fill(t, store, 5)
+	sink := openSink(t, redisstore.StreamOptions{URL: server.URL()})
+	b := batchOf(t, store)
+	two := *b
+	two.Records = b.Records[:2]
+	deliver(t, sink, &two)
+	redistest.Do(t, server.Client(), "XADD", stream, "4-0", "a", "b")
+	b.Records = b.Records[2:]
+	res, err := sink.Deliver(t.Context(), b)
+	if !errors.Is(err, outbox.ErrOperator) || !strings.Contains(err.Error(), "ends at id 4, its mark at 2") {
+		t.Errorf("got %v, want an operator's mistake that names both", err)
+	}
+	if len(res.Verdicts) != 3 || res.Verdicts[0].Code == outbox.Accepted {
+		t.Errorf("verdicts %+v, want none accepted", res.Verdicts)
+	}
+}

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/google/renameio/v2"
-
 	"github.com/statesman-dev/statesman/agent/config"
 )
 
@@ -64,7 +62,12 @@ func announce(data string, d discovery) error {
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(discoveryFile(data), append(b, '\n'), 0o600)
+	// Whole or not at all for a reader; it need not survive a power cut, as the agent does not.
+	name := discoveryFile(data)
+	if err := os.WriteFile(name+".tmp", append(b, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(name+".tmp", name)
 }
 
 // discoverSocket finds the socket of the agent that owns a data directory. Without a discovery

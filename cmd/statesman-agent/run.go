@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/spf13/cobra"
 
 	"github.com/statesman-dev/statesman"
@@ -37,6 +38,7 @@ func newRun(g *globals) *cobra.Command {
 			if err := l.UnmarshalText([]byte(level)); err != nil {
 				return usageError("log level %q: want debug, info, warn or error", level)
 			}
+			logging.Disable() // go-redis would print every failed dial; the outbox tells it once
 			log := slog.New(slog.NewTextHandler(g.std.err, &slog.HandlerOptions{Level: l}))
 			return g.run(cmd.Context(), file, log)
 		},

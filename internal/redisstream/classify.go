@@ -18,6 +18,9 @@ const insideScripts = "HMGET, HSET, TYPE, XADD, XINFO and XRANGE on the stream a
 // in a script, and proxies put words in front.
 var operators = []struct{ text, hint string }{
 	{"NOAUTH", "give the server's password in the url"},
+	// The answer to a long command before a password: the server refuses to read it at all.
+	{"unauthenticated multibulk length", "give the server's password in the url"},
+	{"unauthenticated bulk length", "give the server's password in the url"},
 	{"WRONGPASS", "mend user or password in the url"},
 	{"invalid password", "mend user or password in the url"},
 	{"AUTH <password> called without any password configured", "take the password out of the url, or set one on the server"},

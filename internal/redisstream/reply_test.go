@@ -100,6 +100,7 @@ func FuzzParse(f *testing.F) {
 
 func TestClassify(t *testing.T) {
 	for text, want := range map[string]Class{
+		"ERR Protocol error: unauthenticated multibulk length":                                            Operator,
 		"NOAUTH Authentication required.":                                                                 Operator,
 		"WRONGPASS invalid username-password pair or user is disabled.":                                   Operator,
 		"ERR invalid password":                                                                            Operator,
