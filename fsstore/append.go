@@ -44,9 +44,13 @@ func (s *Store) Append(ctx context.Context, a statesman.Address, cond statesman.
 			s.mu.Unlock()
 			return nil, s.fail(op, a, err)
 		}
-		h := s.ix.headFor(key)
+		h := s.ix.heads[string(key)]
+		if h == nil {
+			h = &head{key: string(key)} // kept only if something is written
+		}
 		v := s.judgeLocked(h, &j)
 		if v == verdictGo {
+			h = s.ix.headFor(key)
 			rev, pos, at := s.putRecordLocked(h, flat, len(c.Payload), c.CommitID)
 			g, leading, first := s.joinLocked()
 			s.mu.Unlock()

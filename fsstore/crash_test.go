@@ -239,7 +239,7 @@ func TestCrashEverywhere(t *testing.T) {
 		for _, mode := range crashModes(rng) {
 			images++
 			allowed := want[w.ack : min(w.ack+1, len(want)-1)+1]
-			checkImage(t, fmt.Sprintf("step %d, before %v, mode %+v", w.ack, op, mode), mem.Crash(mode), allowed, rng, images%23 == 0)
+			checkImage(t, fmt.Sprintf("step %d, before %v, mode %+v", w.ack, op, mode), mem.Crash(mode), allowed, rng, images%61 == 0)
 		}
 	})
 	s, err := Open(testDir, smallOptions(mem))

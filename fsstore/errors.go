@@ -16,7 +16,13 @@ func (s *Store) fail(op string, a statesman.Address, err error) error {
 	if _, ok := errors.AsType[*statesman.ConflictError](err); ok {
 		return err
 	}
-	return &statesman.Error{Op: op, Store: s.name, Address: a, Err: err}
+	out := &statesman.Error{Op: op, Store: s.name, Address: a, Err: err}
+	if _, ok := errors.AsType[*poisonedError](err); ok {
+		out.Hint = "restart the program: opening the store again finds out what is on disk"
+	} else if errors.Is(err, statesman.ErrFull) {
+		out.Hint = "free some space, prune, or compact"
+	}
+	return out
 }
 
 func corrupt(format string, args ...any) error {

@@ -256,7 +256,7 @@ func TestFlippedBits(t *testing.T) {
 				}
 				for i := 0; i < len(b); i++ {
 					if os.Getenv("FSSTORE_LONG") == "" {
-						i += rng.IntN(30)
+						i += rng.IntN(80)
 					}
 					for bit := range 8 {
 						if os.Getenv("FSSTORE_LONG") == "" && bit > 0 || i >= len(b) {

@@ -91,7 +91,9 @@ func (r *recovery) scan(g *segment, f vfs.File, size int64, final bool) error {
 	if known > 0 {
 		limit = min(size, known)
 	}
-	rd := &frameReader{seg: g, fill: fillFrom(f), off: g.end, end: limit}
+	buf := blockBufs.Get().(*[]byte)
+	defer blockBufs.Put(buf)
+	rd := &frameReader{seg: g, fill: fillFrom(f), off: g.end, end: limit, buf: (*buf)[:0]}
 	begun := g.end
 	defer func() { r.s.count.scanned.Add(g.end - begun) }()
 	for {

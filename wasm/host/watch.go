@@ -21,6 +21,9 @@ const (
 	retryPause = 5 * time.Second
 )
 
+// errReading is why a plugin is not loaded whose file has just come.
+var errReading = errors.New("its file is there and is being read and compiled")
+
 // run looks at the folder when something happened there, and slowly in any case: notifications
 // get lost, and some filesystems have none. It loads one plugin after the other.
 func (m *Manager) run(ctx context.Context) {
@@ -106,6 +109,10 @@ func (m *Manager) note(files map[string]os.FileInfo) (names []string) {
 		e.path, e.gone = filepath.Join(m.dir, name+extension), time.Time{}
 		if e.seen == nil || !same(e.seen, fi) {
 			e.seen, e.since, e.pending = fi, now, true
+			if mod, _ := e.ref.current(); mod == nil {
+				e.cause = errReading
+				e.ref.explain(errReading)
+			}
 		}
 	}
 	for name, e := range m.entries {
