@@ -50,6 +50,9 @@ func newRun(g *globals) *cobra.Command {
 
 // run opens everything in order, runs the agent, and closes what was opened when a step fails.
 func (g *globals) run(ctx context.Context, file string, log *slog.Logger) error {
+	if fi, err := os.Stat(g.data); err == nil && !fi.IsDir() {
+		return &exitError{code: exitUsage, err: fmt.Errorf("data directory %s: it is a file", g.data), hint: "name another with --data DIR"}
+	}
 	cfg, path, err := loadConfig(g.data, file)
 	if err != nil {
 		return err
