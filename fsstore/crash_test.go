@@ -347,17 +347,7 @@ func TestCrashWithoutCheckpoints(t *testing.T) {
 
 func removeDerived(t *testing.T, fsys vfs.FS) {
 	t.Helper()
-	for _, dir := range []string{testDir, testDir + "/" + logDir} {
-		names, err := fsys.List(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, n := range names {
-			if strings.HasPrefix(n, checkpointPrefix) || strings.HasSuffix(n, ".idx") {
-				if err := fsys.Remove(dir + "/" + n); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
+	if err := dropDerived(fsys, testDir); err != nil {
+		t.Fatal(err)
 	}
 }

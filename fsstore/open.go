@@ -99,6 +99,7 @@ func (s *Store) openWriter() error {
 		return err
 	}
 	s.pendNext = s.ix.next
+	s.upkeep.appended.Store(s.count.scanned.Load()) // a checkpoint saves the next opening the same work
 	s.sweepTemp(c)
 	if err := s.openActive(r.newest); err != nil {
 		return err

@@ -23,9 +23,9 @@ const (
 
 // Store is one open store directory. It is safe for concurrent use.
 //
-// Locks, in the order they are taken: maintenance.mu, changes, mu, ix.mu, files.mu. life is taken
-// before any of them by whoever touches the disk for a reader, and never held while a caller's
-// code runs.
+// Locks are taken in this order: changes; upkeep.scan; upkeep.mu, spareMu; mu; ix.mu; files.mu. life
+// is taken by whoever touches the disk for a reader, with none of them held but mu of a read-only
+// store, and never while a caller's code runs.
 type Store struct {
 	dir     string
 	name    string

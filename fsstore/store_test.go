@@ -55,6 +55,11 @@ func suite(fsOf func(*storetest.Env) vfs.FS, tune func(*fsstore.Options)) storet
 			})
 			return mustOpen(tb, dir(env), options(env, faulty)), func() { lit.Store(true) }
 		},
+		Check: func(tb testing.TB, env *storetest.Env) {
+			if err := fsstore.CheckDir(fsOf(env), dir(env)); err != nil {
+				tb.Errorf("the store that the case left behind: %v", err)
+			}
+		},
 		Claims: claims,
 	}
 }
