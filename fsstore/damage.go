@@ -3,6 +3,7 @@ package fsstore
 import (
 	"errors"
 	"io"
+	"slices"
 )
 
 // Causes that are looked at anew at every opening.
@@ -138,10 +139,16 @@ func (r *recovery) lose(last int64, h harm) {
 func (r *recovery) harmed(h harm) {
 	r.doubtAt = r.x.next
 	for _, k := range r.x.harm {
-		if k == h || h.first == 0 && k.seg == h.seg && (k.from == h.from && k.to == h.to || k.cause == causeShort && h.cause == causeShort) {
+		if h.first == 0 && k.seg == h.seg && (k.from == h.from && k.to == h.to || k.cause == causeShort && h.cause == causeShort) {
 			return
 		}
+		if h.first > 0 && k.first > 0 && k.first <= h.first && k.last >= h.last {
+			return // known already
+		}
 	}
+	r.x.harm = slices.DeleteFunc(r.x.harm, func(k harm) bool {
+		return h.first > 0 && k.first >= h.first && k.last <= h.last
+	})
 	for _, g := range r.x.gaps {
 		if h.first > 0 && h.first >= g.first && h.last <= g.last {
 			return

@@ -1,6 +1,7 @@
 package fsstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -304,10 +305,14 @@ func probe(tr truth, image vfs.FS) error {
 	return tr.writesOn(s)
 }
 
-// lostSpans are the positions that a store knows to be lost.
+// lostSpans are the positions that a store knows to be lost, adjacent runs as one.
 func lostSpans(st Stats) (out []span) {
-	for _, d := range st.Damage {
-		if d.First > 0 {
+	all := slices.DeleteFunc(slices.Clone(st.Damage), func(d DamageError) bool { return d.First == 0 })
+	slices.SortFunc(all, func(a, b DamageError) int { return cmp.Compare(a.First, b.First) })
+	for _, d := range all {
+		if n := len(out); n > 0 && d.First <= out[n-1].last+1 {
+			out[n-1].last = max(out[n-1].last, d.Last)
+		} else {
 			out = append(out, span{d.First, d.Last})
 		}
 	}

@@ -67,6 +67,21 @@ func TestTornTailGoesToQuarantine(t *testing.T) {
 	}
 }
 
+// TestTornTailBehindCheckpoint has nothing else that would sync the log.
+func TestTornTailBehindCheckpoint(t *testing.T) {
+	mem, segment, ends := filled(t, 2)
+	writeFile(t, mem, segment, ends[1], []byte("what a group leaves that never got whole"))
+	s := reopen(t, mem)
+	if st := s.Stats(); st.TornTails != 1 || st.ScannedBytes != 0 {
+		t.Errorf("stats are %+v, want one torn tail and nothing scanned", st)
+	}
+	for _, c := range mem.Changes() {
+		if c.Op.Name == segment {
+			t.Errorf("not durable when the store is open: %v", c.Op)
+		}
+	}
+}
+
 func TestZeroTailIsNoTornTail(t *testing.T) {
 	mem, segment, ends := filled(t, 2)
 	writeFile(t, mem, segment, ends[1]+5000, []byte{0})

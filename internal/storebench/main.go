@@ -49,7 +49,7 @@ func run(dir string, span time.Duration, rounds, records int) (err error) {
 	if err != nil {
 		return err
 	}
-	table("| durable appends, 1 KiB | per second | × raw | p50 ms | p99 ms | bytes written / payload |", appends)
+	table("| durable appends, 1 KiB | per second | × raw | p50 ms | p99 ms | log bytes / payload |", appends)
 	reads, err := measureReads(filepath.Join(dir, "reads"), records)
 	if err != nil {
 		return err
