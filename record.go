@@ -184,35 +184,65 @@ func (r *Record) Validate(maxPayload int) error {
 
 func (r *Record) check() error {
 	var f faults
-	f.check(r.Operation <= Imported, "operation %d is not known", r.Operation)
-	f.check(r.Status != StatusAbsent && r.Status <= StatusFaulted, "status %d cannot be stored", r.Status)
-	f.check(strings.TrimSpace(r.ValueType) != "", "no value type")
-	f.check(strings.TrimSpace(r.Source) != "", "blank source")
-	f.check(r.SchemaVersion > 0 && int64(r.SchemaVersion) <= 1<<31-1, "schema version %d, want 1 to 2^31-1", r.SchemaVersion)
+	if r.Operation > Imported {
+		f.add("operation %d is not known", r.Operation)
+	}
+	if r.Status == StatusAbsent || r.Status > StatusFaulted {
+		f.add("status %d cannot be stored", r.Status)
+	}
+	if strings.TrimSpace(r.ValueType) == "" {
+		f.add("no value type")
+	}
+	if strings.TrimSpace(r.Source) == "" {
+		f.add("blank source")
+	}
+	if r.SchemaVersion < 1 || int64(r.SchemaVersion) > 1<<31-1 {
+		f.add("schema version %d, want 1 to 2^31-1", r.SchemaVersion)
+	}
 	needs := r.Status == StatusReady || r.Status == StatusStale
-	f.check(!needs || r.Payload != nil, "status %s needs a payload", r.Status)
-	f.check(r.Operation != Cleared || r.Payload == nil, "operation cleared forbids a payload")
-	f.check(len(r.CommitID) <= MaxCommitIDLen, "commit id of %d bytes, at most %d are allowed", len(r.CommitID), MaxCommitIDLen)
-	f.check(r.FreshUntil.IsZero() || inRange(r.FreshUntil), "fresh until %v, outside 1970 to 2262", r.FreshUntil)
-	f.check(r.ServeUntil.IsZero() || inRange(r.ServeUntil), "serve until %v, outside 1970 to 2262", r.ServeUntil)
-	f.check(r.FreshUntil.IsZero() || r.ServeUntil.IsZero() || !r.ServeUntil.Before(r.FreshUntil), "serve until lies before fresh until")
+	if needs && r.Payload == nil {
+		f.add("status %s needs a payload", r.Status)
+	}
+	if r.Operation == Cleared && r.Payload != nil {
+		f.add("operation cleared forbids a payload")
+	}
+	if len(r.CommitID) > MaxCommitIDLen {
+		f.add("commit id of %d bytes, at most %d are allowed", len(r.CommitID), MaxCommitIDLen)
+	}
+	if !r.FreshUntil.IsZero() && !inRange(r.FreshUntil) {
+		f.add("fresh until %v, outside 1970 to 2262", r.FreshUntil)
+	}
+	if !r.ServeUntil.IsZero() && !inRange(r.ServeUntil) {
+		f.add("serve until %v, outside 1970 to 2262", r.ServeUntil)
+	}
+	if !r.FreshUntil.IsZero() && !r.ServeUntil.IsZero() && r.ServeUntil.Before(r.FreshUntil) {
+		f.add("serve until lies before fresh until")
+	}
 	f.text("value type", r.ValueType)
 	f.text("source", r.Source)
 	f.text("correlation id", r.CorrelationID)
 	f.text("causation id", r.CausationID)
 	f.text("commit id", r.CommitID)
 	if e := r.Envelope; e != nil {
-		f.check(e.ContentType != "" && e.SerializerID != "", "envelope without content type or serializer id")
-		f.check(e.FormatVersion >= 0 && e.FormatVersion <= 1<<16-1, "envelope format version %d, want 1 to 65535", e.FormatVersion)
+		if e.ContentType == "" || e.SerializerID == "" {
+			f.add("envelope without content type or serializer id")
+		}
+		if e.FormatVersion < 0 || e.FormatVersion > 1<<16-1 {
+			f.add("envelope format version %d, want 1 to 65535", e.FormatVersion)
+		}
 		f.text("content type", e.ContentType)
 		f.text("serializer id", e.SerializerID)
 		f.text("fingerprint", e.Fingerprint)
 	}
 	f.metadata(r.Metadata)
 	if e := r.Error; e != nil {
-		f.check(e.Code != "" && e.Message != "", "error without code or message")
+		if e.Code == "" || e.Message == "" {
+			f.add("error without code or message")
+		}
 		n := len(e.Code) + len(e.Message) + len(e.ExceptionType) + len(e.Detail)
-		f.check(n <= MaxErrorSize, "error texts of %d bytes, at most %d are allowed", n, MaxErrorSize)
+		if n > MaxErrorSize {
+			f.add("error texts of %d bytes, at most %d are allowed", n, MaxErrorSize)
+		}
 		f.utf8("error", e.Code, e.Message, e.ExceptionType, e.Detail)
 	}
 	return f.err()

@@ -12,20 +12,30 @@ import (
 // faults gathers what is wrong, so that one error names everything.
 type faults []string
 
+func (f *faults) add(format string, args ...any) {
+	*f = append(*f, fmt.Sprintf(format, args...))
+}
+
+// check is add for a broken rule. Its arguments are boxed whether it is broken or not, so what every
+// append has to pass asks first and then adds.
 func (f *faults) check(ok bool, format string, args ...any) {
 	if !ok {
-		*f = append(*f, fmt.Sprintf(format, args...))
+		f.add(format, args...)
 	}
 }
 
 func (f *faults) text(name, s string) {
-	f.check(len(s) <= MaxTextLen, "%s of %d bytes, at most %d are allowed", name, len(s), MaxTextLen)
+	if len(s) > MaxTextLen {
+		f.add("%s of %d bytes, at most %d are allowed", name, len(s), MaxTextLen)
+	}
 	f.utf8(name, s)
 }
 
 func (f *faults) utf8(name string, texts ...string) {
 	for _, s := range texts {
-		f.check(utf8.ValidString(s), "%s is not UTF-8", name)
+		if !utf8.ValidString(s) {
+			f.add("%s is not UTF-8", name)
+		}
 	}
 }
 

@@ -61,8 +61,8 @@ func (s *Store) commit() {
 
 // gather waits an instant for the writers that the group before released. They come back just
 // after the leader could start, and would else make every second group: with it, one sync carries
-// everybody who is about to write. It is bounded by a fraction of the usual sync, and stops trying
-// for a while where nobody comes.
+// everybody who is about to write. Waiting for half a sync still pays when everybody comes; it ends
+// when nobody has come for a sixteenth, and is left out for a while where it does not pay.
 func (s *Store) gather() {
 	s.mu.Lock()
 	g, want := s.cur, int32(s.want)
@@ -71,12 +71,17 @@ func (s *Store) gather() {
 		want = 0
 	}
 	s.mu.Unlock()
-	if want <= 1 || g.callers.Load() >= want {
+	n := g.callers.Load()
+	if want <= 1 || n >= want {
 		return
 	}
-	limit := time.Duration(s.syncTime.Load() / 8)
-	for begin := time.Now(); g.callers.Load() < want; runtime.Gosched() {
-		if time.Since(begin) > limit {
+	usual := time.Duration(s.syncTime.Load())
+	begin := time.Now()
+	for last := begin; n < want; runtime.Gosched() {
+		now := time.Now()
+		if m := g.callers.Load(); m > n {
+			n, last = m, now
+		} else if now.Sub(last) > usual/16 || now.Sub(begin) > usual/2 {
 			break
 		}
 	}
@@ -154,7 +159,7 @@ func (s *Store) publishLocked(g *group) {
 	}
 	g.seg.end = g.off + size
 	x.mu.Unlock()
-	s.groupBytes += (size - s.groupBytes) / 8
+	s.groupBytes += (size - s.groupBytes) / 16
 	s.count.groups.Add(1)
 	s.count.frames.Add(int64(len(g.changes)))
 	s.count.bytes.Add(size)

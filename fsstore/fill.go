@@ -57,6 +57,13 @@ func (s *Store) fillGoal() int64 {
 	return min(fillMost, s.opts.SegmentSize/4, fillChunk+4*s.fill.total) &^ 4095
 }
 
+// busyLocked says that the disk has better things to do than zeros: many write at once, or it is not
+// known yet whether they do. Zeros would double what they write and gain them little.
+func (s *Store) busyLocked() bool {
+	many := s.groupBytes > smallGroup || s.count.groups.Load() < 64
+	return many && (s.committing || time.Since(s.lastTime) < idleTime)
+}
+
 // awaitFill waits until nothing is being filled where g goes. The filler keeps out of the way of the
 // group that was being made when it began; this one may have grown since.
 func (s *Store) awaitFill(g *group) {
@@ -88,7 +95,7 @@ func (s *Store) fillMore() fillVerdict {
 		}
 		return fillDone
 	}
-	if s.groupBytes > smallGroup && time.Since(s.lastTime) < idleTime {
+	if s.busyLocked() {
 		s.mu.Unlock()
 		return fillLater
 	}
@@ -115,7 +122,9 @@ func (s *Store) fillMore() fillVerdict {
 	return fillDone
 }
 
-var zeros [256 << 10]byte
+// zeros is one page. The kernel caches a large write as one large folio, and counts all of it as written
+// again for every small append inside.
+var zeros [4 << 10]byte
 
 // fillRange writes zeros and syncs. inSync tells that the error is the sync's, which may be about
 // appended bytes. The descriptor is its own: the kernel tells an error once to each, so this one cannot
@@ -151,7 +160,7 @@ func (s *Store) makeSpare() fillVerdict {
 		return fillDone
 	}
 	s.mu.Lock()
-	size, busy := s.fillGoal(), s.groupBytes > smallGroup && time.Since(s.lastTime) < idleTime
+	size, busy := s.fillGoal(), s.busyLocked()
 	s.mu.Unlock()
 	if busy {
 		return fillLater

@@ -9,7 +9,7 @@ import (
 const (
 	fillChunk  = 1 << 20  // zeros written and synced in one step
 	fillMost   = 16 << 20 // zeros kept ahead of the writer
-	smallGroup = 48 << 10 // below this, zeros ahead are worth their bytes even under load
+	smallGroup = 24 << 10 // below this, zeros ahead are worth their bytes even under load
 	idleTime   = 50 * time.Millisecond
 )
 
