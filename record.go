@@ -143,7 +143,8 @@ func (c *Commit) Validate(maxPayload int) error {
 func (c *Commit) Record(a Address, revision, position int64, at time.Time) *Record {
 	r := c.record()
 	r.Address, r.Revision, r.Position, r.OccurredAt = a, revision, position, at.UTC()
-	return r.Clone()
+	r.own()
+	return r
 }
 
 // record shares c's memory.
@@ -254,25 +255,31 @@ func (r *Record) Clone() *Record {
 		return nil
 	}
 	c := *r
+	c.own()
+	return &c
+}
+
+// own gives r its own copy of everything it shares, in the form that a decoded record has.
+func (r *Record) own() {
 	if r.Payload != nil {
-		c.Payload = append([]byte{}, r.Payload...)
+		r.Payload = append([]byte{}, r.Payload...)
 	}
 	if r.Envelope != nil {
 		e := *r.Envelope
 		if e.FormatVersion == 0 {
 			e.FormatVersion = 1
 		}
-		c.Envelope = &e
+		r.Envelope = &e
 	}
-	c.Metadata = maps.Clone(r.Metadata)
-	if len(c.Metadata) == 0 {
-		c.Metadata = nil
+	if len(r.Metadata) == 0 {
+		r.Metadata = nil
+	} else {
+		r.Metadata = maps.Clone(r.Metadata)
 	}
 	if r.Error != nil {
 		e := *r.Error
-		c.Error = &e
+		r.Error = &e
 	}
-	return &c
 }
 
 // Equal says whether two records are the same in every field; instants are compared as such.

@@ -45,6 +45,7 @@ func (s *Store) newGroupLocked(after *group) *group {
 	g := &group{lead: make(chan struct{}, 1), done: make(chan struct{}), buf: s.spareBuf[:0], next: s.pendNext}
 	s.spareBuf = nil
 	if after != nil {
+		g.changes = make([]change, 0, len(after.changes)) // the next group is about as large
 		g.seg, g.off = after.seg, after.off+int64(len(after.buf))
 	} else if g.seg = s.ix.activeLocked(); g.seg != nil {
 		g.off = g.seg.end
