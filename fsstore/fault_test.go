@@ -132,6 +132,9 @@ func (l *ledger) check(fsys vfs.FS) error {
 func TestFaultSweep(t *testing.T) {
 	for _, fault := range []error{syscall.EIO, syscall.ENOSPC, vfs.ShortWrite{N: 13, Err: syscall.ENOSPC}, vfs.After{Err: syscall.EIO}} {
 		for _, persistent := range []bool{false, true} {
+			if _, done := fault.(vfs.After); done && persistent {
+				continue // that it happens all the same makes a difference once
+			}
 			t.Run(fmt.Sprintf("%v/%v", fault, persistent), func(t *testing.T) {
 				n, err := vfs.Sweep(fault, persistent, func(index int64, rule func(vfs.Op) error) error {
 					l := &ledger{acked: map[string]bool{}, unknown: map[string]bool{}, refused: map[string]bool{}}

@@ -257,7 +257,7 @@ func TestFlippedBits(t *testing.T) {
 				}
 				for i := 0; i < len(b); i++ {
 					if os.Getenv("FSSTORE_LONG") == "" {
-						i += rng.IntN(80)
+						i += rng.IntN(160)
 					}
 					for bit := range 8 {
 						if os.Getenv("FSSTORE_LONG") == "" && bit > 0 || i >= len(b) {
@@ -338,7 +338,7 @@ func TestCutShort(t *testing.T) {
 				b := readFile(t, base, file)
 				for n := 0; n < len(b); n++ {
 					if os.Getenv("FSSTORE_LONG") == "" {
-						n += rng.IntN(100)
+						n += rng.IntN(300)
 					}
 					if n >= len(b) || file == newest && name != "closed" {
 						break // nothing outside the file tells that more was there

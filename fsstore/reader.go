@@ -98,8 +98,12 @@ func (s *Store) followStep() (more bool, err error) {
 	g := s.ix.activeLocked()
 	r := &recovery{s: s, x: s.ix, epoch: s.epoch}
 	if g != nil {
-		rd := &frameReader{seg: g, fill: s.fillAvailable, off: g.end, end: 1 << 40, buf: make([]byte, 0, guess)}
-		err := r.group(g, rd)
+		size, err := s.sizeOf(g)
+		if err != nil {
+			return false, err
+		}
+		rd := &frameReader{seg: g, fill: s.fillShort, off: g.end, end: max(size, g.end), buf: make([]byte, 0, guess)}
+		err = r.group(g, rd)
 		if err == nil {
 			s.ix.mu.Lock()
 			g.end = rd.off
@@ -113,9 +117,18 @@ func (s *Store) followStep() (more bool, err error) {
 	return s.followSegment(g)
 }
 
-// fillAvailable is fillShared for a file that may end before buf does: the rest reads as zeros, which are
-// no frame.
-func (s *Store) fillAvailable(g *segment, buf []byte, off int64) error {
+func (s *Store) sizeOf(g *segment) (int64, error) {
+	f, err := s.acquire(&g.data)
+	if err != nil {
+		return 0, err
+	}
+	defer s.release(&g.data)
+	return f.Size()
+}
+
+// fillShort is fillShared for who has entered already, and for a file that may have got shorter: what is
+// missing reads as zeros, which are no frame.
+func (s *Store) fillShort(g *segment, buf []byte, off int64) error {
 	f, err := s.acquire(&g.data)
 	if err != nil {
 		return err

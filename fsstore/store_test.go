@@ -65,7 +65,9 @@ func suite(fsOf func(*storetest.Env) vfs.FS, tune func(*fsstore.Options)) storet
 }
 
 func TestStoreOnDisk(t *testing.T) {
-	storetest.Run(t, suite(func(*storetest.Env) vfs.FS { return vfs.OS() }, nil))
+	cfg := suite(func(*storetest.Env) vfs.FS { return vfs.OS() }, nil)
+	cfg.Check = nil // the other two check what is left, without waiting for a disk
+	storetest.Run(t, cfg)
 }
 
 // mems gives every case one Mem for all its openings.
