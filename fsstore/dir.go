@@ -25,9 +25,16 @@ func nearest(dir string) string {
 // checkKind refuses file systems that cannot keep the promises, and says what tmpfs keeps.
 func (s *Store) checkKind() error {
 	name, class, err := vfs.Kind(nearest(s.dir))
-	switch {
-	case err != nil:
+	if err != nil {
 		s.log.Debug("kind of file system unknown", "store", s.dir, "error", err)
+		return nil
+	}
+	return s.judgeKind(name, class)
+}
+
+// judgeKind is checkKind for a file system that is known.
+func (s *Store) judgeKind(name string, class vfs.Class) error {
+	switch {
 	case class == vfs.ClassNetwork && !s.opts.Force:
 		return &statesman.Error{Op: "open", Store: s.dir,
 			Err:  statesman.Invalid("it lies on %s, where neither locks nor syncs can be relied on", name),
