@@ -61,8 +61,12 @@ func (s *Store) commit() {
 
 // gather waits an instant for the writers that the group before released. They come back just
 // after the leader could start, and would else make every second group: with it, one sync carries
-// everybody who is about to write. Waiting for half a sync still pays when everybody comes; it ends
-// when nobody has come for a sixteenth, and is left out for a while where it does not pay.
+// everybody who is about to write. It goes on while they keep coming, for one sync at most, ends when
+// nobody has come for an eighth of one, and is left out for a while where it does not pay.
+//
+// The leader yields its thread as well as its goroutine. The kernel may have woken the thread that
+// runs the others on the leader's own core, where it would wait behind the spinning for a whole time
+// slice while they make a second group.
 func (s *Store) gather() {
 	s.mu.Lock()
 	g, want := s.cur, int32(s.want)
@@ -77,11 +81,13 @@ func (s *Store) gather() {
 	}
 	usual := time.Duration(s.syncTime.Load())
 	begin := time.Now()
-	for last := begin; n < want; runtime.Gosched() {
+	for last := begin; n < want; {
+		runtime.Gosched()
+		yieldThread()
 		now := time.Now()
 		if m := g.callers.Load(); m > n {
 			n, last = m, now
-		} else if now.Sub(last) > usual/16 || now.Sub(begin) > usual/2 {
+		} else if now.Sub(last) > usual/8 || now.Sub(begin) > usual {
 			break
 		}
 	}
