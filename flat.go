@@ -36,9 +36,10 @@ func AppendFlat(dst []byte, r *Record) ([]byte, error) {
 // AppendFlatCommit encodes the record that c becomes at a, with revision, position and time still
 // zero: Flat.Stamp sets them. c must be valid. r's memory is not kept.
 func AppendFlatCommit(dst []byte, a Address, c *Commit) ([]byte, error) {
-	r := c.record()
+	var r Record
+	c.fill(&r)
 	r.Address, r.OccurredAt = a, time.Unix(0, 0)
-	return AppendFlat(dst, r)
+	return AppendFlat(dst, &r)
 }
 
 // DecodeFlat returns the record that b encodes, with its own memory. b may be longer than the

@@ -135,21 +135,27 @@ func (c *Commit) Validate(maxPayload int) error {
 	if len(c.Payload) > maxPayload {
 		return tooLarge("payload of %d bytes, at most %d are allowed", len(c.Payload), maxPayload)
 	}
-	r := c.record()
+	var r Record
+	c.fill(&r)
 	return r.check()
 }
 
 // Record returns the record that the commit becomes, with its own copy of everything.
 func (c *Commit) Record(a Address, revision, position int64, at time.Time) *Record {
-	r := c.record()
+	m := new(struct { // one piece of memory for both
+		Record
+		envelope Envelope
+	})
+	r := &m.Record
+	c.fill(r)
 	r.Address, r.Revision, r.Position, r.OccurredAt = a, revision, position, at.UTC()
-	r.own()
+	r.own(&m.envelope)
 	return r
 }
 
-// record shares c's memory.
-func (c *Commit) record() *Record {
-	r := &Record{Operation: c.Operation, Status: c.Status, ValueType: c.ValueType, SchemaVersion: c.SchemaVersion,
+// fill makes r the record that c becomes, sharing c's memory.
+func (c *Commit) fill(r *Record) {
+	*r = Record{Operation: c.Operation, Status: c.Status, ValueType: c.ValueType, SchemaVersion: c.SchemaVersion,
 		Payload: c.Payload, Envelope: c.Envelope, FreshUntil: c.FreshUntil, ServeUntil: c.ServeUntil, Source: c.Source,
 		CorrelationID: c.CorrelationID, CausationID: c.CausationID, CommitID: c.CommitID, Metadata: c.Metadata, Error: c.Error}
 	if r.SchemaVersion == 0 {
@@ -158,7 +164,6 @@ func (c *Commit) record() *Record {
 	if r.Source == "" {
 		r.Source = DefaultSource
 	}
-	return r
 }
 
 // Validate reports every rule that a whole record breaks, as Commit.Validate does.
@@ -255,21 +260,26 @@ func (r *Record) Clone() *Record {
 		return nil
 	}
 	c := *r
-	c.own()
+	var e *Envelope
+	if r.Envelope != nil {
+		e = new(Envelope)
+	}
+	c.own(e)
 	return &c
 }
 
-// own gives r its own copy of everything it shares, in the form that a decoded record has.
-func (r *Record) own() {
+// own gives r its own copy of everything it shares, in the form that a decoded record has. Its envelope,
+// if it has one, moves to e.
+func (r *Record) own(e *Envelope) {
 	if r.Payload != nil {
 		r.Payload = append([]byte{}, r.Payload...)
 	}
 	if r.Envelope != nil {
-		e := *r.Envelope
+		*e = *r.Envelope
 		if e.FormatVersion == 0 {
 			e.FormatVersion = 1
 		}
-		r.Envelope = &e
+		r.Envelope = e
 	}
 	if len(r.Metadata) == 0 {
 		r.Metadata = nil

@@ -62,7 +62,7 @@ func (s *Store) commit() {
 // gather waits an instant for the writers that the group before released. They come back just
 // after the leader could start, and would else make every second group: with it, one sync carries
 // everybody who is about to write. It goes on while they keep coming, for one sync at most, ends when
-// nobody has come for an eighth of one, and is left out for a while where it does not pay.
+// nobody has come for a while, and is left out for some groups where it does not pay.
 //
 // The leader yields its thread as well as its goroutine. The kernel may have woken the thread that
 // runs the others on the leader's own core, where it would wait behind the spinning for a whole time
@@ -87,7 +87,7 @@ func (s *Store) gather() {
 		now := time.Now()
 		if m := g.callers.Load(); m > n {
 			n, last = m, now
-		} else if now.Sub(last) > usual/8 || now.Sub(begin) > usual {
+		} else if now.Sub(last) > patience(usual, n, want) || now.Sub(begin) > usual {
 			break
 		}
 	}
@@ -98,6 +98,15 @@ func (s *Store) gather() {
 	} else if s.gatherMiss++; s.gatherMiss >= 4 {
 		s.gatherMiss, s.gatherSkip = 0, 16
 	}
+}
+
+// patience is how long nobody may come before the leader goes without those who are missing: longer
+// while they are the most.
+func patience(usual time.Duration, n, want int32) time.Duration {
+	if n < want/2 {
+		return usual / 2
+	}
+	return usual / 8
 }
 
 // write brings a closed group to disk.
@@ -132,9 +141,7 @@ func (s *Store) finish(g *group, err error) {
 		s.poisonLocked(err)
 		g.dead, g.err = true, &poisonedError{cause: s.failed, own: true}
 	}
-	if cap(g.buf) <= keepBuf {
-		s.spareBuf = g.buf
-	}
+	s.keepLocked(g)
 	s.flying = nil
 	s.want = int(g.callers.Load() + s.cur.callers.Load())
 	if s.cur.callers.Load() > 0 {
@@ -142,6 +149,7 @@ func (s *Store) finish(g *group, err error) {
 	} else {
 		s.committing = false
 		s.idle.Broadcast()
+		s.room.Broadcast()
 	}
 	s.lastTime = time.Now()
 	s.mu.Unlock()

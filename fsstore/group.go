@@ -16,8 +16,13 @@ const (
 	// maxBatch bounds what one batch may write, in bytes, so that offsets stay below what the
 	// index can hold.
 	maxBatch = 1 << 30
+	// smallBuf is what a group buffer grows to by the usual steps. Past that it gets keepBuf at once,
+	// which is address space more than memory: only what is used of it is ever touched.
+	smallBuf = 64 << 10
 	// keepBuf is the largest group buffer that is kept for the next group.
-	keepBuf = 2 << 20
+	keepBuf = 4 << 20
+	// keepList is the longest list of changes that is kept for the next group.
+	keepList = 4 << 10
 )
 
 // group is what one write and one sync make durable. Its bytes are made while the group before it
@@ -43,9 +48,8 @@ type group struct {
 // newGroupLocked begins the group behind after, or behind what is on disk when after is nil.
 func (s *Store) newGroupLocked(after *group) *group {
 	g := &group{lead: make(chan struct{}, 1), done: make(chan struct{}), buf: s.spareBuf[:0], next: s.pendNext}
-	s.spareBuf = nil
+	g.changes, s.spareBuf, s.spareList = s.spareList, nil, nil
 	if after != nil {
-		g.changes = make([]change, 0, len(after.changes)) // the next group is about as large
 		g.seg, g.off = after.seg, after.off+int64(len(after.buf))
 	} else if g.seg = s.ix.activeLocked(); g.seg != nil {
 		g.off = g.seg.end
@@ -56,6 +60,17 @@ func (s *Store) newGroupLocked(after *group) *group {
 	}
 	g.sum = g.seg.seed
 	return g
+}
+
+// keepLocked keeps what g was made of, which nobody reads any more, for the group after the next.
+func (s *Store) keepLocked(g *group) {
+	if cap(g.buf) <= keepBuf {
+		s.spareBuf = g.buf
+	}
+	if cap(g.changes) <= keepList {
+		clear(g.changes)
+		s.spareList = g.changes[:0]
+	}
 }
 
 // planSegment makes up the header of the segment behind prev, which ends at prevEnd.
@@ -100,8 +115,10 @@ func (s *Store) putRecordLocked(h *head, flat []byte, payload int, commitID stri
 	pos = s.pendNext
 	s.pendNext++
 	start := len(g.buf)
-	g.buf = append(g.buf, make([]byte, frameHeader)...)
-	g.buf = append(g.buf, flat...)
+	if need := start + frameHeader + len(flat); need > smallBuf && need > cap(g.buf) && need <= maxGroup {
+		g.buf = append(make([]byte, 0, keepBuf), g.buf...)
+	}
+	g.buf = append(append(g.buf, zeros[:frameHeader]...), flat...)
 	statesman.Flat(g.buf[start+frameHeader:]).Stamp(rev, pos, now)
 	hash := hashCommit(commitID)
 	g.put(start, kindRecord, change{h: h, rev: rev, pos: pos, payload: int64(payload), commit: hash})

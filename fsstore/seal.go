@@ -156,14 +156,28 @@ func (s *Store) writeIndex(g *segment, b []byte) error {
 	return err
 }
 
+// sumBlock is how much of a segment is read and hashed in one go, in bytes: some 50 µs of work.
+const sumBlock = 64 << 10
+
+// awaitDisk returns when the writers wait for the disk, or there are none. What the maintainer does then
+// costs them nothing; else it would hold the core that a part of the next group waits for.
+func (s *Store) awaitDisk() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.committing && s.flying == nil {
+		s.room.Wait()
+	}
+}
+
 // sumSegment returns the SHA-256 of a sealed segment.
 func (s *Store) sumSegment(g *segment) (sum [32]byte, err error) {
 	s.ix.mu.RLock()
 	end := g.end
 	s.ix.mu.RUnlock()
 	h := sha256.New()
-	buf := make([]byte, readBlock)
+	buf := make([]byte, sumBlock)
 	for off := int64(0); off < end; {
+		s.awaitDisk()
 		if s.stopping() {
 			return sum, io.ErrUnexpectedEOF
 		}

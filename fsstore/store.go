@@ -48,7 +48,7 @@ type Store struct {
 	mu         sync.Mutex // guards following
 	cur        *group     // takes what is appended now
 	flying     *group     // is being written, nil = nothing is
-	room       *sync.Cond // on mu: cur was replaced, or writing ended
+	room       *sync.Cond // on mu: cur was replaced, writing ended, or nobody commits any more
 	committing bool       // somebody leads cur or the group before it
 	failed     error      // why writing ended; nil = it goes on
 	want       int        // writers expected in the next group
@@ -57,6 +57,7 @@ type Store struct {
 	lastTime   time.Time  // when the last group was durable; for the maintainer
 	groupBytes int64      // moving average of a group
 	spareBuf   []byte     // buffer of the group before
+	spareList  []change   // its changes, empty
 	fill       fillState  // zeros ahead of the writer
 	pendNext   int64      // the next position to give, with all that is queued
 	idle       *sync.Cond // on mu: nobody commits any more
