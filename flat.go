@@ -54,11 +54,29 @@ func DecodeFlat(b []byte) (*Record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	r := &Record{
+	return decodeFlat(a, v)
+}
+
+// DecodeFlatOf is DecodeFlat for who knows the address and need not have it checked again: a record of
+// another one matches ErrCorrupt.
+func DecodeFlatOf(a Address, v Flat) (*Record, error) {
+	if a.root != string(v.Root()) || a.path != string(v.Path()) || a.partition != string(v.Partition()) {
+		return nil, fmt.Errorf("%w: a record of %s where %s was expected", ErrCorrupt, quote(string(wire.AppendAddress(nil, v))), a)
+	}
+	return decodeFlat(a, v)
+}
+
+func decodeFlat(a Address, v Flat) (*Record, error) {
+	m := new(struct { // one piece of memory for both
+		Record
+		envelope Envelope
+	})
+	r, texts := &m.Record, v.Texts()
+	*r = Record{
 		Address: a, Revision: v.Revision(), Position: v.Position(), OccurredAt: time.Unix(0, v.OccurredAt()).UTC(),
 		Operation: Operation(v.Operation()), Status: Status(v.Status()), SchemaVersion: int(v.SchemaVersion()),
-		ValueType: string(v.ValueType()), Source: string(v.Source()),
-		CorrelationID: string(v.CorrelationID()), CausationID: string(v.CausationID()), CommitID: string(v.CommitID()),
+		ValueType: texts.ValueType, Source: texts.Source,
+		CorrelationID: texts.CorrelationID, CausationID: texts.CausationID, CommitID: texts.CommitID,
 	}
 	if ns, ok := v.FreshUntil(); ok {
 		r.FreshUntil = time.Unix(0, ns).UTC()
@@ -70,10 +88,11 @@ func DecodeFlat(b []byte) (*Record, error) {
 		r.Payload = append([]byte{}, p...)
 	}
 	if n := v.FormatVersion(); n > 0 {
-		r.Envelope = &Envelope{ContentType: string(v.ContentType()), SerializerID: string(v.SerializerID()),
-			Fingerprint: string(v.Fingerprint()), FormatVersion: int(n)}
+		m.envelope = Envelope{ContentType: texts.ContentType, SerializerID: texts.SerializerID,
+			Fingerprint: texts.Fingerprint, FormatVersion: int(n)}
+		r.Envelope = &m.envelope
 	}
-	err = wire.EachMetadata(v.RawMetadata(), func(k, val []byte) bool {
+	err := wire.EachMetadata(v.RawMetadata(), func(k, val []byte) bool {
 		if r.Metadata == nil {
 			r.Metadata = make(map[string]string)
 		}

@@ -178,3 +178,23 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 	})
 }
+
+func TestDecodeFlatOf(t *testing.T) {
+	want := valid()
+	b, err := statesman.AppendFlat(nil, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := wire.Parse(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := statesman.DecodeFlatOf(want.Address, v); err != nil || !got.Equal(want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for _, other := range []statesman.Address{{}, statesman.MustAddress(want.Address.Root(), "other", want.Address.Partition())} {
+		if r, err := statesman.DecodeFlatOf(other, v); !errors.Is(err, statesman.ErrCorrupt) {
+			t.Errorf("as a record of %q: %+v, %v, want ErrCorrupt", other, r, err)
+		}
+	}
+}

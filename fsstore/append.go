@@ -137,7 +137,7 @@ func (s *Store) settle(ctx context.Context, a statesman.Address, h *head, waitin
 			return nil, ctx.Err()
 		}
 	case verdictRead:
-		r, err := s.readHead(h)
+		r, err := s.readHead(a, h)
 		if err != nil {
 			return nil, err
 		}
@@ -149,7 +149,7 @@ func (s *Store) settle(ctx context.Context, a statesman.Address, h *head, waitin
 	case verdictDoubt:
 		return nil, s.doubtful()
 	}
-	r, err := s.readHead(h)
+	r, err := s.readHead(a, h)
 	if err != nil {
 		return nil, err
 	}

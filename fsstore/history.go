@@ -73,7 +73,7 @@ func (s *Store) History(ctx context.Context, a statesman.Address, opts *statesma
 					fail(err)
 					return
 				}
-				r, err := s.recordIn(h, p)
+				r, err := s.recordIn(a, h, p)
 				if err != nil {
 					fail(err)
 					return
@@ -93,9 +93,9 @@ func (s *Store) History(ctx context.Context, a statesman.Address, opts *statesma
 }
 
 // recordIn reads the record at a spot, nil when it was pruned since the spot was looked up.
-func (s *Store) recordIn(h *head, p spot) (r *statesman.Record, err error) {
+func (s *Store) recordIn(a statesman.Address, h *head, p spot) (r *statesman.Record, err error) {
 	err = s.viewIn(h, p, func(v statesman.Flat) error {
-		r, err = statesman.DecodeFlat(v)
+		r, err = statesman.DecodeFlatOf(a, v)
 		return err
 	})
 	return r, err

@@ -19,7 +19,7 @@ func (s *Store) Latest(ctx context.Context, a statesman.Address) (*statesman.Rec
 	if h == nil {
 		return nil, s.fail(op, a, statesman.ErrNotFound)
 	}
-	r, err := s.readHead(h)
+	r, err := s.readHead(a, h)
 	if err != nil {
 		return nil, s.fail(op, a, err)
 	}
@@ -81,7 +81,7 @@ func (s *Store) Capture(ctx context.Context, addresses []statesman.Address) (*st
 	}
 	s.ix.mu.RUnlock()
 	for a, n := range notes {
-		r, err := s.recordAt(n.at, n.end, n.h.key, n.rev)
+		r, err := s.recordAt(n.at, n.end, a, n.h.key, n.rev)
 		if err != nil {
 			return nil, s.fail(op, a, err)
 		}

@@ -97,10 +97,10 @@ func (s *Store) unreadable(g *segment, off int64, err error) error {
 	return fmt.Errorf("%w: %s at byte %d: %w", statesman.ErrCorrupt, g.name, off, err)
 }
 
-// recordAt reads and decodes the record at p, which must be revision rev of key.
-func (s *Store) recordAt(p place, end int64, key string, rev int64) (r *statesman.Record, err error) {
+// recordAt reads and decodes the record at p, which must be revision rev of a, whose key is key.
+func (s *Store) recordAt(p place, end int64, a statesman.Address, key string, rev int64) (r *statesman.Record, err error) {
 	err = s.viewAt(p, end, key, rev, func(v statesman.Flat) error {
-		r, err = statesman.DecodeFlat(v)
+		r, err = statesman.DecodeFlatOf(a, v)
 		return err
 	})
 	return r, err
@@ -150,8 +150,8 @@ func isKey(v statesman.Flat, key string) bool {
 		key[n:n+len(p)] == string(p) && key[n+len(p):m] == "::" && key[m:] == string(t)
 }
 
-// readHead reads the newest durable record of h, nil when it has none.
-func (s *Store) readHead(h *head) (*statesman.Record, error) {
+// readHead reads the newest durable record of h, which is a's, nil when it has none.
+func (s *Store) readHead(a statesman.Address, h *head) (*statesman.Record, error) {
 	s.ix.mu.RLock()
 	p, rev, end := h.at, h.rev, int64(0)
 	if p.seg != nil {
@@ -161,5 +161,5 @@ func (s *Store) readHead(h *head) (*statesman.Record, error) {
 	if rev == 0 {
 		return nil, nil
 	}
-	return s.recordAt(p, end, h.key, rev)
+	return s.recordAt(p, end, a, h.key, rev)
 }

@@ -165,6 +165,26 @@ func (r Record) CausationID() []byte { return r.field(fieldCausationID) }
 // CommitID is empty when absent.
 func (r Record) CommitID() []byte { return r.field(fieldCommitID) }
 
+// Texts are what a record carries in words beside its address.
+type Texts struct {
+	ValueType, Source, ContentType, SerializerID, Fingerprint, CorrelationID, CausationID, CommitID string
+}
+
+// Texts returns copies of them that share one piece of memory.
+func (r Record) Texts() Texts {
+	start := le.Uint32(r[offEnds+4*fieldPartition:])
+	all := string(r[start:le.Uint32(r[offEnds+4*fieldCommitID:])])
+	at := uint32(0)
+	next := func(i int) string {
+		from := at
+		at = le.Uint32(r[offEnds+4*i:]) - start
+		return all[from:at]
+	}
+	return Texts{ValueType: next(fieldValueType), Source: next(fieldSource), ContentType: next(fieldContentType),
+		SerializerID: next(fieldSerializerID), Fingerprint: next(fieldFingerprint), CorrelationID: next(fieldCorrelationID),
+		CausationID: next(fieldCausationID), CommitID: next(fieldCommitID)}
+}
+
 // RawMetadata is the encoded metadata; see [EachMetadata].
 func (r Record) RawMetadata() []byte { return r.field(fieldMetadata) }
 
