@@ -17,16 +17,16 @@ const module = "github.com/statesman-dev/statesman"
 //
 // Arrows point at the root, siblings do not see each other, and only cmd names all providers.
 var edges = map[string][]string{
-	"":                     {"internal/wire"},
+	"":                     {"internal/wire", "internal/mutant"},
 	"internal/wire":        {},
 	"internal/vfs":         {},
 	"internal/redisstream": {"internal/wire"},
 	"memstore":             {""},
-	"fsstore":              {"", "internal/vfs", "internal/wire"},
+	"fsstore":              {"", "internal/vfs", "internal/wire", "internal/mutant"},
 	"redisstore":           {"", "outbox", "internal/wire", "internal/redisstream"},
-	"tiered":               {""},
+	"tiered":               {"", "internal/mutant"},
 	"storetest":            {""},
-	"outbox":               {"", "internal/wire"},
+	"outbox":               {"", "internal/wire", "internal/mutant"},
 	"wasm/abi":             {},
 	"wasm/sdk":             {"wasm/abi", "internal/wire", "wasm/sdk/internal/*"},
 	"wasm/sdk/*":           {"wasm/abi", "wasm/sdk", "wasm/sdk/*", "internal/wire"},
@@ -37,6 +37,8 @@ var edges = map[string][]string{
 	"agent/*":              {"", "agent/*"},
 	"cmd/*":                {"*"},
 	"internal/redistest":   {},
+	"internal/mutant":      {},
+	"internal/mutant/run":  {"internal/mutant"},
 	"internal/storebench":  {"", "fsstore", "internal/vfs"},
 	"internal/*":           {},
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/statesman-dev/statesman/internal/mutant"
 )
 
 // Retention says which revisions of an address to keep. The zero value keeps all. The bounds
@@ -81,7 +83,7 @@ func (r Retention) Select(now time.Time, all []RevisionInfo) ([]RevisionInfo, Pr
 		if keep[i] {
 			continue
 		}
-		if r.ShippedThrough != nil && v.Position > *r.ShippedThrough {
+		if r.ShippedThrough != nil && v.Position > *r.ShippedThrough && !mutant.On(mutant.PruneUnshipped) {
 			if r.HardMaxBytes == 0 || kept <= r.HardMaxBytes {
 				continue
 			}
@@ -102,7 +104,7 @@ func (r Retention) bounds(now time.Time, newest []RevisionInfo) []bool {
 	cutoff := now.Add(-r.MaxAge)
 	count, bytes := 0, int64(0)
 	for i, v := range newest {
-		head := i == 0
+		head := i == 0 && !mutant.On(mutant.PruneHead)
 		switch {
 		case head:
 		case r.MaxAge > 0 && v.OccurredAt.Before(cutoff):

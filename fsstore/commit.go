@@ -3,6 +3,8 @@ package fsstore
 import (
 	"runtime"
 	"time"
+
+	"github.com/statesman-dev/statesman/internal/mutant"
 )
 
 // joinLocked makes the caller wait for the current group and says what part it has: leading is
@@ -122,10 +124,17 @@ func (s *Store) write(g *group) error {
 		return err
 	}
 	defer s.release(&g.seg.data)
-	if n, err := f.WriteAt(g.buf, g.off); err != nil {
+	if n, err := f.WriteAt(g.buf, g.off); err != nil && !(mutant.On(mutant.IgnoreShortWrite) && n > 0) {
 		return s.takeBack(g, f, n, err)
 	}
-	return f.Sync()
+	if mutant.On(mutant.AckBeforeSync) {
+		return nil
+	}
+	err = f.Sync()
+	if err != nil && mutant.On(mutant.RetrySync) {
+		err = f.Sync()
+	}
+	return err
 }
 
 // finish publishes a group that is durable, or settles what became of it otherwise, and tells
@@ -183,7 +192,7 @@ func (s *Store) publishLocked(g *group) {
 
 // poisonLocked ends writing for this open store. The first cause stays.
 func (s *Store) poisonLocked(cause error) {
-	if s.failed == nil {
+	if s.failed == nil && !mutant.On(mutant.ForgetPoison) {
 		s.failed = cause
 		s.log.Error("writing ended", "store", s.dir, "error", cause, "hint", "reopen the store")
 	}

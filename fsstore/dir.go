@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/statesman-dev/statesman"
+	"github.com/statesman-dev/statesman/internal/mutant"
 	"github.com/statesman-dev/statesman/internal/vfs"
 )
 
@@ -108,6 +109,9 @@ func some(names []string) string {
 func newestManifest(fsys vfs.FS, dir string, c contents) (*manifest, error) {
 	var why error
 	for i := len(c.manifests) - 1; i >= 0; i-- {
+		if mutant.On(mutant.OldManifest) {
+			i = 0
+		}
 		name := genName(dir, manifestPrefix, c.manifests[i])
 		b, err := readAll(fsys, name, maxManifest)
 		var m *manifest

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/statesman-dev/statesman"
+	"github.com/statesman-dev/statesman/internal/mutant"
 	"github.com/statesman-dev/statesman/internal/wire"
 )
 
@@ -57,6 +58,9 @@ func (s *Store) Changes(ctx context.Context, after statesman.Cursor, opts *state
 func (s *Store) BorrowChanges(ctx context.Context, after statesman.Cursor, opts *statesman.FeedOptions) iter.Seq2[statesman.FlatChange, error] {
 	return func(yield func(statesman.FlatChange, error) bool) {
 		w := &walk{s: s, ctx: ctx, next: after.Position + 1, yield: yield}
+		if after.Position > 0 && mutant.On(mutant.FeedRepeats) {
+			w.next--
+		}
 		if opts != nil {
 			w.limit = opts.Limit
 		}
@@ -221,5 +225,5 @@ func (w *walk) alive(v statesman.Flat) bool {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	h := x.heads[string(w.key)]
-	return h == nil || h.keeps(v.Revision())
+	return h == nil || h.keeps(v.Revision()) || mutant.On(mutant.FeedPruned)
 }

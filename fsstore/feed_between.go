@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/statesman-dev/statesman"
+	"github.com/statesman-dev/statesman/internal/mutant"
 	"github.com/statesman-dev/statesman/internal/wire"
 )
 
@@ -22,6 +23,9 @@ type event struct {
 func (x *index) between(lo, hi int64) []event {
 	var out []event
 	i, _ := slices.BinarySearchFunc(x.strays, lo, func(s stray, p int64) int { return cmp.Compare(s.pos, p) })
+	if mutant.On(mutant.FeedSkipsStrays) {
+		i = len(x.strays)
+	}
 	for ; i < len(x.strays) && x.strays[i].pos <= hi; i++ {
 		o := x.strays[i]
 		out = append(out, event{span: span{o.pos, o.pos}, stray: o.at, end: o.at.seg.end})
@@ -56,6 +60,7 @@ func (w *walk) between(st stretch, hi int64) error {
 			continue
 		}
 		switch {
+		case e.harm != nil && mutant.On(mutant.SilentDamage):
 		case e.harm != nil:
 			return &DamageError{First: max(e.first, w.next), Last: e.last, Segment: w.s.segmentName(e.harm.seg), Offset: e.harm.from, Cause: e.harm.cause}
 		case e.gap:

@@ -5,6 +5,8 @@ import (
 	"hash/crc32"
 
 	"github.com/statesman-dev/statesman/internal/wire"
+
+	"github.com/statesman-dev/statesman/internal/mutant"
 )
 
 // frameKind says what a frame of a segment holds. Zero is no kind, so zeros are never a frame.
@@ -37,6 +39,9 @@ var (
 func seedOf(id uint64) uint32 {
 	var b [8]byte
 	le.PutUint64(b[:], id)
+	if mutant.On(mutant.CRCUnseeded) {
+		return 1
+	}
 	return crc32.Checksum(b[:], castagnoli)
 }
 
@@ -45,6 +50,9 @@ func seedOf(id uint64) uint32 {
 func frameLen(b []byte) (kind frameKind, size int, ok bool) {
 	word := le.Uint32(b[4:])
 	kind, n := frameKind(word&7), word&^7
+	if mutant.On(mutant.LengthUnbounded) {
+		return kind, int(n), kind > 0 && kind <= kindCommit
+	}
 	if kind == 0 || kind > kindCommit || n < frameHeader+8 || n > maxFrame {
 		return 0, 0, false
 	}
@@ -55,14 +63,22 @@ func frameLen(b []byte) (kind frameKind, size int, ok bool) {
 // returns its CRC.
 func closeFrame(f []byte, kind frameKind, seed uint32) uint32 {
 	le.PutUint32(f[4:], uint32(len(f))|uint32(kind))
-	crc := crc32.Update(seed, castagnoli, f[4:])
+	crc := crc32.Update(seed, castagnoli, covered(f))
 	le.PutUint32(f, crc)
 	return crc
 }
 
 // frameValid checks the CRC of a whole frame.
 func frameValid(f []byte, seed uint32) bool {
-	return crc32.Update(seed, castagnoli, f[4:]) == le.Uint32(f)
+	return crc32.Update(seed, castagnoli, covered(f)) == le.Uint32(f) || mutant.On(mutant.FrameUnchecked)
+}
+
+// covered is what the checksum of a frame is about: all but itself.
+func covered(f []byte) []byte {
+	if mutant.On(mutant.CRCWithoutLength) {
+		return f[8:]
+	}
+	return f[4:]
 }
 
 // foldCRC adds the CRC of one frame to the CRC over the CRCs of its group.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+
+	"github.com/statesman-dev/statesman/internal/mutant"
 )
 
 // index is what the log says, in memory: the newest record and the whereabouts of the older ones
@@ -186,7 +188,7 @@ func (x *index) gapLocked(s span) {
 
 // certainLocked says whether the head, nil for none, is surely the newest of its address.
 func (x *index) certainLocked(h *head) bool {
-	return x.doubt == 0 || h != nil && h.rev > 0 && h.pos >= x.doubt
+	return x.doubt == 0 || mutant.On(mutant.OldHeadInDoubt) || h != nil && h.rev > 0 && h.pos >= x.doubt
 }
 
 // segmentOf returns the index of the segment that holds in-order positions from pos on.

@@ -3,6 +3,8 @@ package fsstore
 import (
 	"errors"
 	"slices"
+
+	"github.com/statesman-dev/statesman/internal/mutant"
 )
 
 // checkpoint writes the index as of now. Opening the store reads it and scans only what was appended
@@ -71,7 +73,7 @@ func (s *Store) listSegments(always bool) error {
 		return err
 	}
 	keep := []uint64{gen}
-	if u.manGood > 0 {
+	if u.manGood > 0 && !mutant.On(mutant.DropBothManifests) {
 		keep = append(keep, u.manGood)
 	}
 	u.manGood, u.listed = gen, list

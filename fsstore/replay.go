@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/statesman-dev/statesman"
+	"github.com/statesman-dev/statesman/internal/mutant"
 	"github.com/statesman-dev/statesman/internal/vfs"
 	"github.com/statesman-dev/statesman/internal/wire"
 )
@@ -119,7 +120,7 @@ func (r *recovery) scan(g *segment, f vfs.File, size int64, final bool) error {
 			if !dirty {
 				return nil
 			}
-			if durable = through; through <= start {
+			if durable = through; through <= start || mutant.On(mutant.CutDamage) {
 				if final {
 					return r.torn(g, f, start, size)
 				}
@@ -196,6 +197,10 @@ func (r *recovery) group(g *segment, rd *frameReader) error {
 	for {
 		at := rd.off
 		kind, frame, err := rd.next()
+		if err != nil && len(changes) > 0 && mutant.On(mutant.PartialGroup) {
+			rd.seek(at)
+			return r.applyGroup(g, changes, commitFrame{next: r.x.next, last: changes[len(changes)-1].pos})
+		}
 		if err != nil {
 			if errors.Is(err, io.EOF) && at > start {
 				err = errBadFrame
@@ -212,6 +217,9 @@ func (r *recovery) group(g *segment, rd *frameReader) error {
 			continue
 		}
 		c, err := parseCommit(frame)
+		if mutant.On(mutant.CountUnchecked) && err == nil {
+			c.count, c.sum = uint32(len(changes)), sum
+		}
 		if err != nil || c.syncedThrough != start || int(c.count) != len(changes) || c.sum != sum || len(changes) == 0 {
 			return errBadFrame
 		}
@@ -260,6 +268,9 @@ func (r *recovery) apply(g *segment, c *change) error {
 	}
 	if c.kind == kindImport || c.kind == kindStray || g.compacted() {
 		r.mixed = true
+	}
+	if c.kind == kindPrune && mutant.On(mutant.ResurrectPruned) {
+		return nil
 	}
 	r.x.mu.Lock()
 	defer r.x.mu.Unlock()

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"github.com/statesman-dev/statesman/internal/vfs"
+
+	"github.com/statesman-dev/statesman/internal/mutant"
 )
 
 // startSegment makes the segment of a fresh group and ends the one before. Only then may the group
@@ -57,6 +59,9 @@ func (s *Store) makeSegment(h *segHeader, name string) (size int64, err error) {
 	if err := s.fs.Rename(s.logPath(tmp), s.logPath(name)); err != nil {
 		return 0, err
 	}
+	if mutant.On(mutant.SkipDirSync) {
+		return size, nil
+	}
 	return size, s.fs.SyncDir(filepath.Join(s.dir, logDir))
 }
 
@@ -67,7 +72,7 @@ func writeSynced(fsys vfs.FS, name string, flags int, b []byte) error {
 		return err
 	}
 	_, err = f.WriteAt(b, 0)
-	if err == nil {
+	if err == nil && !mutant.On(mutant.SkipFileSync) {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/statesman-dev/statesman"
+	"github.com/statesman-dev/statesman/internal/mutant"
 )
 
 // Outcome says how a cycle ended that had no error.
@@ -126,6 +127,11 @@ func (d *Dispatcher) shipPage(ctx context.Context, res *CycleResult) (done bool,
 			return true, err
 		}
 		batch := p.records[start:min(start+d.o.BatchRecords, len(p.records))]
+		if mutant.On(mutant.CursorFirst) {
+			if err := d.moveTo(ctx, batch[len(batch)-1].Position(), nil, true); err != nil {
+				return true, err
+			}
+		}
 		o := d.ship(ctx, batch)
 		res.Batches++
 		if o.settled > 0 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/statesman-dev/statesman"
+	"github.com/statesman-dev/statesman/internal/mutant"
 )
 
 // Latest implements statesman.Store as the ReadMode says. What cold answers is imported into hot,
@@ -39,7 +40,7 @@ func unavailable(ctx context.Context, err error) bool {
 		return false
 	}
 	for _, known := range []error{statesman.ErrNotFound, statesman.ErrInvalid, statesman.ErrClosed, statesman.ErrCorrupt, errors.ErrUnsupported} {
-		if errors.Is(err, known) {
+		if errors.Is(err, known) && !(mutant.On(mutant.HotForDamage) && known == statesman.ErrCorrupt) {
 			return false
 		}
 	}

@@ -5,12 +5,16 @@ import (
 	"errors"
 
 	"github.com/statesman-dev/statesman"
+	"github.com/statesman-dev/statesman/internal/mutant"
 )
 
 // Append implements statesman.Store: in cold, and then the new head, or the one that won, is
 // imported into hot.
 func (s *Store) Append(ctx context.Context, a statesman.Address, cond statesman.Condition, c *statesman.Commit) (*statesman.Record, error) {
 	s.marks.begin(a)
+	if mutant.On(mutant.HotFirst) {
+		_, _ = s.hot.Append(ctx, a, cond, c)
+	}
 	r, err := s.cold.Append(ctx, a, cond, c)
 	head := r
 	if conflict, ok := errors.AsType[*statesman.ConflictError](err); ok {

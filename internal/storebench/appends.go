@@ -152,7 +152,7 @@ func writer(ctx context.Context, store statesman.Store, w int, stop time.Time) (
 	payload := make([]byte, payloadSize)
 	commit := statesman.SetCommit("bytes", "application/octet-stream", payload)
 	cond := statesman.Absent()
-	took := make([]time.Duration, 0, 1<<10) // more would be zeroed, and faulted in, on the clock
+	took := make([]time.Duration, 0, 1<<10)        // more would be zeroed, and faulted in, on the clock
 	for start := time.Now(); start.Before(stop); { // one reading of the clock per append
 		r, err := store.Append(ctx, addr, cond, commit)
 		if err != nil {
