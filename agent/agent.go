@@ -118,7 +118,8 @@ func (a *Agent) Start() error {
 
 // Stop ends everything in the reverse order and closes plugins and store. It is idempotent, waits
 // for one that is under way, and may be called before Start. When ctx ends first, connections are
-// cut and outboxes that hang in a delivery are left behind; the error then matches the context's.
+// cut and outboxes that hang in a delivery are left behind, and so is a store whose disk hangs; the error then
+// matches the context's.
 func (a *Agent) Stop(ctx context.Context) error {
 	a.life.Lock()
 	defer a.life.Unlock()
@@ -130,12 +131,32 @@ func (a *Agent) Stop(ctx context.Context) error {
 	if a.cancel != nil {
 		a.cancel()
 	}
-	a.running.Wait()
+	errs = append(errs, within(ctx, "wait for retention", func() error { a.running.Wait(); return nil }))
 	if a.o.Plugins != nil {
 		errs = append(errs, a.o.Plugins.Close())
 	}
-	a.stopErr = errors.Join(append(errs, a.store.Close())...)
+	a.stopErr = errors.Join(append(errs, within(ctx, "close the store", a.store.Close))...)
 	return a.stopErr
+}
+
+// within runs f and waits for it as long as ctx lasts; f goes on where the disk hangs. A context that has ended
+// already gets an instant, so that what needs no time is still done in order.
+func within(ctx context.Context, what string, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	instant := time.NewTimer(100 * time.Millisecond)
+	defer instant.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-instant.C:
+		return fmt.Errorf("%s: it hangs: %w", what, ctx.Err())
+	}
 }
 
 // stopOutboxes stops them side by side: one that hangs must not take the others' time.

@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"context"
 	"errors"
+	"io/fs"
 	"sync"
 
 	"github.com/statesman-dev/statesman"
@@ -21,8 +23,18 @@ func (h *health) wrote() {
 	h.write = nil
 }
 
-// failed is told of a write that did not. A caller's mistake says nothing about the store.
+// failed is told of a write that did not. A caller's mistake says nothing about the store, and neither does
+// one who gave up waiting.
 func (h *health) failed(err error) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return
+	}
+	if _, ok := errors.AsType[*fs.PathError](err); ok { // too many open files, a read-only mount
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.write = err
+		return
+	}
 	for _, mine := range []error{statesman.ErrUnknown, statesman.ErrFull, statesman.ErrCorrupt, statesman.ErrClosed} {
 		if errors.Is(err, mine) {
 			h.mu.Lock()

@@ -37,6 +37,9 @@ var outboxTroubles = map[api.OutboxState]string{
 
 func (j *judgement) outbox(o api.OutboxStatus) {
 	code, bad := outboxTroubles[o.State]
+	if !bad && o.Unsaved != "" {
+		code, bad = "cursor_unsaved", true
+	}
 	if !bad {
 		return
 	}

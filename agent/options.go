@@ -39,9 +39,10 @@ type Options struct {
 	Plugins     Plugins            // nil = there are none; closed by Stop
 	Cursors     outbox.CursorStore // nil = in memory
 	Version     string
-	DataDir     string       // for Status only
-	MaxPayload  int          // the store's limit; 0 = statesman.DefaultMaxPayload
-	Logger      *slog.Logger // nil = discard
+	DataDir     string                // for Status only
+	Disk        func() api.DiskStatus // what is known of the disk under the store; it must not wait for it. nil = nothing is
+	MaxPayload  int                   // the store's limit; 0 = statesman.DefaultMaxPayload
+	Logger      *slog.Logger          // nil = discard
 
 	Grace          time.Duration    // how long Run lets Stop take; 0 = 10 s
 	RetentionWait  time.Duration    // from a write to its address's pruning; 0 = 1 s

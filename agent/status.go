@@ -22,13 +22,18 @@ func (b backend) Wrote(a statesman.Address) {
 // WriteFailed implements server.Backend.
 func (b backend) WriteFailed(err error) { b.health.failed(err) }
 
-// Ready implements server.Backend.
+// Ready implements server.Backend. Ready means that writes are taken: a full disk, a disk that hangs and a
+// store whose writing has ended are not ready, although reads and outboxes go on.
 func (b backend) Ready(ctx context.Context) error {
 	if _, err := b.identity.Tail(ctx); err != nil {
 		return err
 	}
-	write, _ := b.health.get()
-	return write
+	if b.o.Disk != nil {
+		if err := diskError(b.o.Disk()); err != nil {
+			return err
+		}
+	}
+	return b.writeError()
 }
 
 // Outboxes implements server.Backend, in the order of the configuration.
@@ -97,6 +102,10 @@ func (a *Agent) Status(ctx context.Context) *api.Status {
 
 func (a *Agent) storeStatus(ctx context.Context, s *api.StoreStatus) error {
 	s.Name, s.Appends, s.Retention = a.store.Name(), a.api.Appends(), a.retention.snapshot()
+	if a.o.Disk != nil {
+		d := a.o.Disk()
+		s.Disk = &d
+	}
 	tail, err := a.identity.Tail(ctx)
 	if err != nil {
 		return err
@@ -115,7 +124,14 @@ func (a *Agent) storeStatus(ctx context.Context, s *api.StoreStatus) error {
 
 // store judges the store and the agent's own parts.
 func (j *judgement) store(storeErr error, a *Agent) {
-	write, listener := a.health.get()
+	_, listener := a.health.get()
+	write := a.writeError()
+	if d := j.status.Store.Disk; d != nil {
+		if err := diskError(*d); err != nil {
+			j.trouble(api.Failing, diskCode(*d), "store", err.Error(), statesman.HintOf(err))
+			write = nil // what it says is the consequence
+		}
+	}
 	for _, f := range []struct {
 		err  error
 		code string

@@ -41,7 +41,7 @@ func (s *Store) Append(ctx context.Context, a statesman.Address, cond statesman.
 	j := judge{cond: cond, commitID: c.CommitID, hash: hashCommit(c.CommitID)}
 	s.mu.Lock()
 	for {
-		if err := s.roomLocked(); err != nil {
+		if err := s.roomLocked(ctx, true); err != nil {
 			s.mu.Unlock()
 			return nil, s.fail(op, a, err)
 		}
@@ -55,7 +55,7 @@ func (s *Store) Append(ctx context.Context, a statesman.Address, cond statesman.
 			rev, pos, at := s.putRecordLocked(h, flat, len(c.Payload), c.CommitID)
 			g, leading, first := s.joinLocked()
 			s.mu.Unlock()
-			if err := s.await(g, leading, first); err != nil {
+			if err := s.await(ctx, g, leading, first); err != nil {
 				return nil, s.fail(op, a, err)
 			}
 			return c.Record(a, rev, pos, at), nil
@@ -172,16 +172,30 @@ func (s *Store) doubtful() error {
 		Hint: "statesman-agent store verify " + s.dir + ", then store repair"}
 }
 
-// roomLocked waits until the current group takes another writer.
-func (s *Store) roomLocked() error {
+// roomLocked waits until the current group takes another writer, for as long as ctx lasts: nothing is
+// queued before it returns nil. grows says that the write makes the log larger for good, so that a full
+// disk refuses it.
+func (s *Store) roomLocked(ctx context.Context, grows bool) error {
 	for {
 		if err := s.writableLocked(); err != nil {
 			return err
 		}
+		if grows && s.space.full.Load() {
+			return s.refusal()
+		}
 		if len(s.cur.buf) < maxGroup {
 			return nil
 		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		stop := context.AfterFunc(ctx, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.room.Broadcast()
+		})
 		s.room.Wait()
+		stop()
 	}
 }
 

@@ -28,7 +28,7 @@ func (s *Store) Apply(ctx context.Context, writes []statesman.Write) ([]*statesm
 	}
 	s.mu.Lock()
 	for {
-		if err := s.roomLocked(); err != nil {
+		if err := s.roomLocked(ctx, true); err != nil {
 			s.mu.Unlock()
 			return nil, s.fail(op, none, err)
 		}
@@ -37,7 +37,7 @@ func (s *Store) Apply(ctx context.Context, writes []statesman.Write) ([]*statesm
 			g, leading, first := s.putBatchLocked(b)
 			s.mu.Unlock()
 			if g != nil {
-				if err := s.await(g, leading, first); err != nil {
+				if err := s.await(ctx, g, leading, first); err != nil {
 					return nil, s.fail(op, none, err)
 				}
 			}

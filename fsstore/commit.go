@@ -1,6 +1,7 @@
 package fsstore
 
 import (
+	"context"
 	"runtime"
 	"time"
 
@@ -18,22 +19,51 @@ func (s *Store) joinLocked() (g *group, leading, first bool) {
 	return g, leading, first
 }
 
+// stays is the context of those who must know the outcome: a prune or an import builds on all that is known
+// of its address, so the next one may not begin before.
+var stays = context.Background()
+
 // await returns once the group's outcome is known. Whoever came first to a group commits it when
-// the one before is through: no goroutine has to be woken for a lone writer.
-func (s *Store) await(g *group, leading, first bool) error {
-	switch {
-	case leading:
+// the one before is through: no goroutine has to be woken for a lone writer. Who waits for others
+// may give up with ctx, and is told ErrUnknown: the write may become durable all the same. Who leads
+// cannot, since the write to disk is in its hands.
+func (s *Store) await(ctx context.Context, g *group, leading, first bool) error {
+	if leading {
 		s.commit()
-	case first:
-		select {
-		case <-g.lead:
-			s.commit()
-		case <-g.done:
-		}
-	default:
-		<-g.done
+		return g.err
 	}
-	return g.err
+	if !first && ctx.Done() == nil {
+		<-g.done
+		return g.err
+	}
+	var lead chan struct{} // nil: others commit the group
+	if first {
+		lead = g.lead
+	}
+	select {
+	case <-lead:
+		s.commit()
+		return g.err
+	case <-g.done:
+		return g.err
+	case <-ctx.Done():
+	}
+	if first {
+		// Somebody has to commit the group all the same. Close waits for it, as for any leader.
+		go func() {
+			select {
+			case <-g.lead:
+				s.commit()
+			case <-g.done:
+			}
+		}()
+	}
+	select {
+	case <-g.done:
+		return g.err
+	default:
+		return &abandonedError{ctx.Err()}
+	}
 }
 
 // commit writes and syncs the current group, publishes it, and passes the lead on. Only the leader
@@ -53,6 +83,7 @@ func (s *Store) commit() {
 		err = &poisonedError{cause: failed}
 	} else {
 		begin := time.Now()
+		s.count.flyingSince.Store(begin.UnixNano())
 		err = s.write(g)
 		took := time.Since(begin)
 		s.syncTime.Store(s.syncTime.Load() + (int64(took)-s.syncTime.Load())/8)
@@ -111,12 +142,22 @@ func patience(usual time.Duration, n, want int32) time.Duration {
 	return usual / 8
 }
 
-// write brings a closed group to disk.
+// write brings a closed group to disk. For a prune that the full disk refused, what is kept in reserve is
+// given back, and it is written once more: the first attempt left nothing behind.
 func (s *Store) write(g *group) error {
+	err := s.tryWrite(g)
+	if g.urgent && isRefused(err) && isFull(err) {
+		err = s.again(err, func() error { return s.tryWrite(g) })
+	}
+	return err
+}
+
+func (s *Store) tryWrite(g *group) error {
 	if g.fresh {
 		if err := s.startSegment(g); err != nil {
 			return err
 		}
+		g.fresh = false
 	}
 	s.awaitFill(g)
 	f, err := s.acquire(&g.seg.data)
@@ -152,6 +193,7 @@ func (s *Store) finish(g *group, err error) {
 	}
 	s.keepLocked(g)
 	s.flying = nil
+	s.count.flyingSince.Store(0)
 	s.want = int(g.callers.Load() + s.cur.callers.Load())
 	if s.cur.callers.Load() > 0 {
 		s.cur.lead <- struct{}{}
@@ -166,6 +208,8 @@ func (s *Store) finish(g *group, err error) {
 	if err == nil {
 		s.hints.send()
 		s.upkeep.nudge(s)
+	} else if isRefused(err) && isFull(err) {
+		s.metFull()
 	}
 }
 
@@ -187,6 +231,7 @@ func (s *Store) publishLocked(g *group) {
 	s.count.frames.Add(int64(len(g.changes)))
 	s.count.bytes.Add(size)
 	s.upkeep.appended.Add(size)
+	s.space.spend(size)
 	s.fill.noteLocked(s, g.seg, g.seg.end, size)
 }
 

@@ -123,6 +123,8 @@ func newestManifest(fsys vfs.FS, dir string, c contents) (*manifest, error) {
 			err = fmt.Errorf("%w: it is of generation %d", errManifest, m.gen)
 		case err == nil:
 			return m, nil
+		case isPassing(err):
+			return nil, err // it may be well, and an older one would say too little
 		case errors.Is(err, errNewer):
 			return nil, &statesman.Error{Op: "open", Store: dir, Err: statesman.Invalid("%v", err), Hint: "use the newer program"}
 		}

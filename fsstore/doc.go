@@ -9,7 +9,7 @@
 //	  log/<base>-<id>.seg  a segment; the last one is appended to
 //	  log/<base>-<id>.idx  where the revisions of a sealed segment are; derived
 //	  log/*.tmp            being made; removed when the store is opened
-//	  reserve              room for the full-disk ladder
+//	  reserve              bytes that mean nothing: room for the full-disk ladder; derived
 //	  quarantine/          bytes that were set aside; nothing here is removed by this package
 //
 // Derived files may be deleted at any time while the store is closed. All numbers are
@@ -98,6 +98,8 @@
 //   - Torn tail: copy in quarantine/ and synced, log cut and synced. Done again from the beginning; the
 //     copy has the same name.
 //   - Rewriting the last group when the store is opened: the same bytes in the same place.
+//   - Reserve: written in steps, each synced, and a sync of DIR; given back by removing it, without a sync. A
+//     shorter one, none, or the whole again: it is completed when the store is idle.
 //   - Lock, LOCK's text: nothing depends on its content.
 //   - Making the store: directories, lock, manifest. Without a manifest that verifies and without
 //     segments it is made anew.
@@ -124,9 +126,46 @@
 // the damage with a [*DamageError]. If a prune frame is lost, what it removed comes back until it is
 // pruned again.
 //
-// The first write or sync that fails for any reason but a full disk ends writing: whoever waited gets
-// ErrUnknown, later writes too, reads go on. Opening the store again goes through recovery. A full disk
-// is ErrFull, with nothing written, and the store goes on.
+// # Failing disk
+//
+// The first write or sync of the log that fails for any reason but a full disk ends writing: whoever
+// waited gets ErrUnknown, later writes too, reads go on. No sync is tried a second time. Opening the
+// store again goes through recovery.
+//
+//	what failed                                            ends writing
+//	write or sync of a group; cutting a refused one off    yes: it is about records
+//	sync of zeros ahead or behind a sealed segment         yes: the same file, so it may be about records
+//	write, sync or name of the next segment                yes: the group behind it could be lost with it
+//	opening the next segment                               no: nothing was written; that group is refused
+//	write or sync of a checkpoint or manifest              no: it does not count before its sync, the ones
+//	                                                       before stay, and the log tells of itself
+//	index file, spare segment, reserve                     no: derived, or of no content
+//
+// Too many open files, missing permission, a read-only mount and the like say nothing about the bytes:
+// they are told as what they are, never as damage, and what was asked for succeeds once they have
+// passed. At the limit of open files those that nobody reads are closed first.
+//
+// A disk that hangs holds up writes and Close. Nothing that answers a question without the disk waits
+// with them, and reads wait only if their own does. The queue behind the write in flight has a bound of a
+// mebibyte and one large write. Whoever waits may give up with a context: ErrUnknown for an append that is
+// queued, the context's error alone for one that found no place. The one caller whose goroutine is
+// writing cannot, and neither can a prune or import, because the next one builds on its outcome.
+//
+// # Full disk
+//
+// The ladder, where the system can tell the free space or a reserve is kept:
+//
+//  1. While less than a segment and two checkpoints is free, or a 32nd of a smaller disk, appends and
+//     imports are ErrFull with nothing written. The space is looked at as the log grows, and every five
+//     seconds, not by each append. Prunes go on.
+//  2. A group that the disk or a quota has no room for is cut off again: ErrFull, nothing written.
+//  3. After 2, below a quarter of 1, for a prune that met 2, for compaction and to open the store: the spare
+//     segment and the reserve are removed. Prunes, checkpoints, manifests, compaction, and the cursors and
+//     logs of others live on that.
+//  4. Once the reserve fits again with 1 left over it is made, and appends go on, in the same
+//     process and within a second or two of the space being freed.
+//
+// What others do to the disk between two looks, nobody can forbid: then 2 and 3 are what counts.
 //
 // # What it does not promise
 //

@@ -19,11 +19,25 @@ func (s *Store) fail(op string, a statesman.Address, err error) error {
 	out := &statesman.Error{Op: op, Store: s.name, Address: a, Err: err}
 	if _, ok := errors.AsType[*poisonedError](err); ok {
 		out.Hint = "restart the program: opening the store again finds out what is on disk"
-	} else if errors.Is(err, statesman.ErrFull) {
-		out.Hint = "free some space, prune, or compact"
+	} else if errors.Is(err, statesman.ErrFull) || isFull(err) {
+		out.Hint = hintFull
+	} else {
+		out.Hint = hintFor(err)
 	}
 	return out
 }
+
+// hintFull is the way out of a full disk.
+const hintFull = "free some space on that disk, or let retention prune; appends go on by themselves"
+
+// abandonedError is what a writer gets who gave up waiting: the write may become durable.
+type abandonedError struct{ cause error }
+
+func (e *abandonedError) Error() string {
+	return "outcome unknown: gave up waiting for the disk: " + e.cause.Error()
+}
+func (e *abandonedError) Is(target error) bool { return target == statesman.ErrUnknown }
+func (e *abandonedError) Unwrap() error        { return e.cause }
 
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", statesman.ErrCorrupt, fmt.Sprintf(format, args...))

@@ -3,6 +3,7 @@ package fsstore
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/statesman-dev/statesman"
@@ -91,6 +92,9 @@ func (w *walk) readStray(e event) (statesman.Flat, error) {
 	}
 	defer w.s.leave()
 	kind, frame, err := w.s.frameAt(e.stray, e.end, nil)
+	if isPassing(err) {
+		return nil, err
+	}
 	if err != nil {
 		return nil, &DamageError{First: e.first, Last: e.first, Segment: e.stray.seg.name, Offset: e.stray.off, Cause: err.Error()}
 	}
@@ -102,6 +106,9 @@ func (w *walk) readStray(e event) (statesman.Flat, error) {
 func (w *walk) overDamage(st stretch, cause error) error {
 	if errors.Is(cause, statesman.ErrClosed) {
 		return cause
+	}
+	if isPassing(cause) {
+		return fmt.Errorf("read %s: %w", st.seg.name, cause) // says nothing about the bytes: the next reading may succeed
 	}
 	at := w.reader.off
 	last := st.hi

@@ -2,6 +2,7 @@ package fsstore
 
 import (
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/statesman-dev/statesman/internal/vfs"
@@ -32,6 +33,9 @@ func (s *Store) acquire(o *openFile) (vfs.File, error) {
 	defer c.mu.Unlock()
 	if o.f == nil {
 		f, err := s.fs.OpenFile(s.logPath(o.name), os.O_RDONLY, 0)
+		if isScarce(err) && c.shedLocked(o) {
+			f, err = s.fs.OpenFile(s.logPath(o.name), os.O_RDONLY, 0)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -64,6 +68,28 @@ func (c *files) evictLocked(fresh *openFile) {
 		o.f = nil
 		c.open = append(c.open[:i], c.open[i+1:]...)
 	}
+}
+
+// shedLocked closes every idle file but keep's, for a process that may open no more, and says whether there
+// were any.
+func (c *files) shedLocked(keep *openFile) bool {
+	before := len(c.open)
+	c.open = slices.DeleteFunc(c.open, func(o *openFile) bool {
+		if o.refs > 0 || o == keep {
+			return false
+		}
+		_ = o.f.Close() // opened for reading: there is nothing to lose
+		o.f = nil
+		return true
+	})
+	return len(c.open) < before
+}
+
+// shed is shedLocked for those who do not hold files.mu.
+func (s *Store) shed() bool {
+	s.files.mu.Lock()
+	defer s.files.mu.Unlock()
+	return s.files.shedLocked(nil)
 }
 
 func (c *files) removeLocked(o *openFile) {

@@ -79,7 +79,7 @@ func (s *Store) fillMore() fillVerdict {
 	s.mu.Lock()
 	f := &s.fill
 	planned := s.cur.off + int64(len(s.cur.buf))
-	if s.closed.Load() || s.failed != nil || f.off || f.total == 0 || f.seg == nil || s.cur.seg != f.seg {
+	if s.closed.Load() || s.failed != nil || f.off || s.space.full.Load() || f.total == 0 || f.seg == nil || s.cur.seg != f.seg {
 		s.mu.Unlock()
 		return fillDone
 	}
@@ -110,6 +110,7 @@ func (s *Store) fillMore() fillVerdict {
 	f.ended.Broadcast()
 	switch {
 	case err == nil:
+		s.space.spend(to - from)
 		if f.seg == seg {
 			f.zeros = max(f.zeros, to)
 		}
@@ -172,6 +173,7 @@ func (s *Store) makeSpare() fillVerdict {
 		return fillDone
 	}
 	u.spare = size
+	s.space.spend(size)
 	return fillDone
 }
 

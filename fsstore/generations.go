@@ -2,6 +2,7 @@ package fsstore
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,7 +44,11 @@ func genName(dir, prefix string, gen uint64) string {
 // writeGeneration makes a generation durable. Its name must be new: that it exists means that
 // somebody else writes to this directory.
 func writeGeneration(fsys vfs.FS, dir, prefix string, gen uint64, b []byte) error {
-	if err := writeSynced(fsys, genName(dir, prefix, gen), os.O_RDWR|os.O_CREATE|os.O_EXCL, b); err != nil {
+	name := genName(dir, prefix, gen)
+	if err := writeSynced(fsys, name, os.O_RDWR|os.O_CREATE|os.O_EXCL, b); err != nil {
+		if !errors.Is(err, fs.ErrExist) {
+			_ = fsys.Remove(name) // it does not count, and a full disk must not be littered with attempts
+		}
 		return err
 	}
 	return fsys.SyncDir(dir)

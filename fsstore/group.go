@@ -30,6 +30,7 @@ const (
 type group struct {
 	seg     *segment
 	fresh   bool      // seg is not on disk yet; header says how to make it
+	urgent  bool      // a prune is in it: the reserve is given back for it
 	header  segHeader // of a fresh segment
 	off     int64     // where buf goes
 	buf     []byte    // frames

@@ -59,7 +59,7 @@ type incoming struct {
 // waits, and wants to be called again.
 func (s *Store) tryImport(ctx context.Context, in *incoming) (again bool, err error) {
 	s.mu.Lock()
-	if err := s.roomLocked(); err != nil {
+	if err := s.roomLocked(ctx, true); err != nil {
 		s.mu.Unlock()
 		return false, err
 	}
@@ -86,7 +86,7 @@ func (s *Store) tryImport(ctx context.Context, in *incoming) (again bool, err er
 	}
 	g, leading, first := s.joinLocked()
 	s.mu.Unlock()
-	return false, s.await(g, leading, first)
+	return false, s.await(stays, g, leading, first)
 }
 
 // waitLocked lets go of Store.mu and returns when what was queued is settled.

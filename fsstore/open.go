@@ -17,6 +17,8 @@ import (
 // the holder, ErrInvalid for options, for a directory of other files, and for a file system that
 // keeps no promises, ErrCorrupt when no manifest can be read. What a crash left behind is mended, what
 // is damaged is found out and kept apart: see the package comment.
+//
+// A full disk does not keep a store from being opened: what it needs comes out of the reserve.
 func Open(dir string, opts *Options) (*Store, error) {
 	begin := time.Now()
 	dir = filepath.Clean(dir)
@@ -24,6 +26,22 @@ func Open(dir string, opts *Options) (*Store, error) {
 	if err != nil {
 		return nil, &statesman.Error{Op: "open", Store: dir, Err: err}
 	}
+	s, err := open(dir, o)
+	if err != nil && isFull(err) && !o.ReadOnly && dropReserve(dir, o.FS) {
+		s, err = open(dir, o) // recovery may be cut short anywhere and begun again
+	}
+	if err != nil {
+		return nil, openError(dir, err)
+	}
+	s.count.openTime.Store(int64(time.Since(begin)))
+	s.log.Info("store is open", "store", s.dir, "name", s.name, "lineage", s.lineage.String(), "epoch", s.epoch,
+		"position", s.ix.next-1, "addresses", s.ix.addresses, "segments", len(s.ix.segs),
+		"scanned", s.count.scanned.Load(), "torn", s.count.tornBytes.Load(), "damaged", len(s.ix.harm), "took", time.Since(begin))
+	return s, nil
+}
+
+// open is Open with the options checked.
+func open(dir string, o Options) (*Store, error) {
 	s := &Store{dir: dir, opts: o, fs: o.FS, log: o.Logger, ix: newIndex()}
 	s.room, s.idle = sync.NewCond(&s.mu), sync.NewCond(&s.mu)
 	s.fill.ended.L = &s.mu
@@ -33,6 +51,7 @@ func Open(dir string, opts *Options) (*Store, error) {
 			return nil, err
 		}
 	}
+	var err error
 	if o.ReadOnly {
 		err = s.openReader()
 	} else {
@@ -43,16 +62,20 @@ func Open(dir string, opts *Options) (*Store, error) {
 		if s.lock != nil {
 			_ = s.lock.Close() // what was done so far is what a crash would have left
 		}
-		if _, ok := errors.AsType[*statesman.Error](err); ok {
-			return nil, err
-		}
-		return nil, &statesman.Error{Op: "open", Store: dir, Err: err}
+		return nil, err
 	}
-	s.count.openTime.Store(int64(time.Since(begin)))
-	s.log.Info("store is open", "store", s.dir, "name", s.name, "lineage", s.lineage.String(), "epoch", s.epoch,
-		"position", s.ix.next-1, "addresses", s.ix.addresses, "segments", len(s.ix.segs),
-		"scanned", s.count.scanned.Load(), "torn", s.count.tornBytes.Load(), "damaged", len(s.ix.harm), "took", time.Since(begin))
 	return s, nil
+}
+
+// openError dresses an error of opening that does not carry its own operation and way out.
+func openError(dir string, err error) error {
+	if _, ok := errors.AsType[*statesman.Error](err); ok {
+		return err
+	}
+	if isFull(err) {
+		return &statesman.Error{Op: "open", Store: dir, Err: full(err), Hint: "free some space on that disk"}
+	}
+	return &statesman.Error{Op: "open", Store: dir, Err: err, Hint: hintFor(err)}
 }
 
 func (s *Store) openWriter() error {
@@ -105,6 +128,7 @@ func (s *Store) openWriter() error {
 		return err
 	}
 	s.cur = s.newGroupLocked(nil)
+	s.startSpace()
 	s.startUpkeep()
 	s.upkeep.due.Store(len(s.unfinished()) > 0)
 	s.upkeep.nudge(s)

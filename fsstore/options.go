@@ -12,9 +12,11 @@ import (
 const (
 	DefaultSegmentSize     = 64 << 20
 	DefaultCheckpointBytes = 16 << 20
+	DefaultReserve         = 4 << 20
 
 	minSegmentSize = 4 << 10
 	maxSegmentSize = 1 << 30
+	maxReserve     = 1 << 40
 )
 
 // Options configure Open. The zero value is the default.
@@ -43,6 +45,11 @@ type Options struct {
 	// after a crash has to scan. 0 = 16 MiB.
 	CheckpointBytes int64
 
+	// Reserve is how many bytes are kept written on disk, to be given back when it is full: see the
+	// package comment. 0 = 4 MiB, or a 64th of a disk smaller than 256 MiB, where the free space
+	// can be told, else none; negative = none. It is made once the store was written to and is idle.
+	Reserve int64
+
 	// ReadOnly opens without the lock, beside a live writer. Nothing is written or mended; every
 	// read first looks for what the writer has added. Appends, prunes, imports and leases answer
 	// errors.ErrUnsupported.
@@ -68,6 +75,8 @@ func (o *Options) withDefaults(dir string) (Options, error) {
 		return v, statesman.Invalid("segment size %d: want %d to %d bytes in multiples of 8, or 0 for %d", v.SegmentSize, minSegmentSize, maxSegmentSize, DefaultSegmentSize)
 	case v.CheckpointBytes < 0:
 		return v, statesman.Invalid("checkpoint bytes %d: want 1 or more, or 0 for %d", v.CheckpointBytes, DefaultCheckpointBytes)
+	case v.Reserve > maxReserve:
+		return v, statesman.Invalid("reserve %d: want at most %d bytes, 0 for %d, or less for none", v.Reserve, int64(maxReserve), DefaultReserve)
 	case len(v.Name) > maxNameLen:
 		return v, statesman.Invalid("store name of %d bytes: at most %d are allowed", len(v.Name), maxNameLen)
 	}

@@ -3,6 +3,7 @@ package fsstore
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/statesman-dev/statesman/internal/mutant"
 )
@@ -105,14 +106,26 @@ func (x *index) manifestSegments() []manifestSegment {
 	return out
 }
 
+// slowClose is how long Close waits before it says so in the log.
+const slowClose = 10 * time.Second
+
 // Close implements statesman.Store. It waits for what is being written, writes a checkpoint so that
 // the next opening reads nothing else, and gives up the lock.
+//
+// On a disk that hangs it waits for as long as that hangs, and says so in the log after ten seconds: a
+// write that the system has cannot be taken back, and the lock must not be given up before it has ended.
+// Nothing else waits with it: from its first moment on every call is ErrClosed. A program that will not
+// wait calls it on a goroutine of its own and ends; that is a crash, which the next opening mends.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed.Swap(true) {
 		s.mu.Unlock()
 		return nil
 	}
+	slow := time.AfterFunc(slowClose, func() {
+		s.log.Warn("closing waits for the disk", "store", s.dir, "hint", "if it hangs for good, kill the program: nothing that was acknowledged is lost")
+	})
+	defer slow.Stop()
 	s.room.Broadcast()
 	for s.committing {
 		s.idle.Wait()
@@ -125,7 +138,8 @@ func (s *Store) Close() error {
 	writing := !s.opts.ReadOnly && failed == nil
 	if writing && s.upkeep.appended.Load() > 0 {
 		// Before life is taken: whoever rebuilds an index holds what the checkpoint waits for.
-		if err := s.checkpoint(); err != nil {
+		err := s.checkpoint()
+		if err = s.again(err, s.checkpoint); err != nil {
 			s.log.Warn("checkpoint", "store", s.dir, "error", err)
 		}
 	}

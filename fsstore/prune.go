@@ -88,7 +88,7 @@ func (s *Store) putPrune(h *head, all, gone []statesman.RevisionInfo, bytes int6
 	p := &pruneFrame{key: h.key}
 	p.floor, p.gone = remaining(all, gone)
 	s.mu.Lock()
-	if err := s.roomLocked(); err != nil {
+	if err := s.roomLocked(stays, false); err != nil {
 		s.mu.Unlock()
 		return err
 	}
@@ -99,9 +99,10 @@ func (s *Store) putPrune(h *head, all, gone []statesman.RevisionInfo, bytes int6
 	start := len(g.buf)
 	g.buf = p.append(g.buf, g.seg.seed)
 	g.put(start, kindPrune, change{h: h, prune: p})
+	g.urgent = true
 	g, leading, first := s.joinLocked()
 	s.mu.Unlock()
-	return s.await(g, leading, first)
+	return s.await(stays, g, leading, first)
 }
 
 // remaining describes all without gone: every revision below floor is gone, and so are the spans.

@@ -91,8 +91,12 @@ func (s *Store) broken(g *segment, off int64, why string) error {
 	return corrupt("%s at byte %d: %s", g.name, off, why)
 }
 
-// unreadable is the error of a place that the disk does not give back.
+// unreadable is the error of a place that the disk does not give back. What says nothing about the bytes,
+// such as too many open files, is no damage: the next read may succeed.
 func (s *Store) unreadable(g *segment, off int64, err error) error {
+	if isPassing(err) {
+		return fmt.Errorf("%s at byte %d: %w", s.logPath(g.name), off, err)
+	}
 	s.count.damagedReads.Add(1)
 	return fmt.Errorf("%w: %s at byte %d: %w", statesman.ErrCorrupt, g.name, off, err)
 }

@@ -72,7 +72,7 @@ func (s *Store) survey(g *segment) (found map[string][]foundRev, blocks []block,
 		switch {
 		case errors.Is(err, io.EOF):
 			return found, blocks, hurt, nil
-		case errors.Is(err, statesman.ErrClosed):
+		case errors.Is(err, statesman.ErrClosed), isPassing(err):
 			return nil, nil, 0, err
 		case err != nil:
 			hurt = min(hurt, at)

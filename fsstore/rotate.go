@@ -21,10 +21,16 @@ func (s *Store) startSegment(g *group) error {
 			_ = s.fs.Remove(s.logPath(newName)) // nothing of it counts; opening the store cleans up as well
 			return &refusedError{full(err)}
 		}
+		if isRefused(err) {
+			return err
+		}
 		return fmt.Errorf("start segment %s: %w", g.seg.name, err)
 	}
-	f, err := s.fs.OpenFile(s.logPath(g.seg.name), os.O_RDWR, 0)
+	f, err := s.openShedding(s.logPath(g.seg.name), os.O_RDWR)
 	if err != nil {
+		if isPassing(err) && s.unmakeSegment(g.seg.name) {
+			return &refusedError{err}
+		}
 		return fmt.Errorf("start segment %s: %w", g.seg.name, err)
 	}
 	s.pin(&g.seg.data, f)
@@ -53,7 +59,14 @@ func (s *Store) makeSegment(h *segHeader, name string) (size int64, err error) {
 	if tmp == "" {
 		tmp, size, flags = newName, segHeaderSize, os.O_RDWR|os.O_CREATE|os.O_TRUNC
 	}
-	if err := writeSynced(s.fs, s.logPath(tmp), flags, h.encode()); err != nil {
+	f, err := s.openShedding(s.logPath(tmp), flags)
+	if err != nil {
+		if isPassing(err) {
+			err = &refusedError{err} // nothing was written, and the next attempt may be luckier
+		}
+		return 0, err
+	}
+	if err := fillSynced(f, h.encode()); err != nil {
 		return 0, err
 	}
 	if err := s.fs.Rename(s.logPath(tmp), s.logPath(name)); err != nil {
@@ -65,13 +78,32 @@ func (s *Store) makeSegment(h *segHeader, name string) (size int64, err error) {
 	return size, s.fs.SyncDir(filepath.Join(s.dir, logDir))
 }
 
+// openShedding opens a file, at the price of others that are only kept open for the next read.
+func (s *Store) openShedding(name string, flags int) (vfs.File, error) {
+	f, err := s.fs.OpenFile(name, flags, 0o600)
+	if isScarce(err) && s.shed() {
+		f, err = s.fs.OpenFile(name, flags, 0o600)
+	}
+	return f, err
+}
+
+// unmakeSegment takes back a segment that has its name and no group yet, and says whether it is gone.
+func (s *Store) unmakeSegment(name string) bool {
+	return s.fs.Remove(s.logPath(name)) == nil && s.fs.SyncDir(filepath.Join(s.dir, logDir)) == nil
+}
+
 // writeSynced writes b at the beginning of a file and syncs it.
 func writeSynced(fsys vfs.FS, name string, flags int, b []byte) error {
 	f, err := fsys.OpenFile(name, flags, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt(b, 0)
+	return fillSynced(f, b)
+}
+
+// fillSynced writes b at the beginning of f, syncs and closes it.
+func fillSynced(f vfs.File, b []byte) error {
+	_, err := f.WriteAt(b, 0)
 	if err == nil && !mutant.On(mutant.SkipFileSync) {
 		err = f.Sync()
 	}

@@ -20,6 +20,7 @@ type counters struct {
 	pruneLost             atomic.Int64
 	scanned               atomic.Int64
 	openTime              atomic.Int64
+	flyingSince           atomic.Int64 // when the group on its way to disk was handed over, UTC nanoseconds; 0 = none is
 }
 
 // Stats is what an operator wants to know of an open store.
@@ -54,6 +55,11 @@ type Stats struct {
 	Gaps         []statesman.Gap
 	PruneLost    int64 // revisions pruned before every outbox had shipped them
 	Poisoned     error // why writing ended; nil = it goes on
+
+	Full     bool          // the disk is full: appends are refused until there is room
+	DiskFree int64         // bytes that were free when last looked, some seconds ago at most; -1 = not known
+	Reserve  int64         // bytes kept for a full disk; 0 = given back, or not made yet
+	Hung     time.Duration // how long the write in flight has waited for the disk; 0 = none is
 }
 
 // Stats reports. It does not touch the disk, so it answers while the disk hangs.
@@ -64,6 +70,10 @@ func (s *Store) Stats() Stats {
 		LastSync: time.Duration(c.lastSync.Load()), MeanSync: time.Duration(s.syncTime.Load()),
 		OpenTime: time.Duration(c.openTime.Load()), ScannedBytes: c.scanned.Load(), TornTails: c.tornTails.Load(), TornBytes: c.tornBytes.Load(),
 		DamagedReads: c.damagedReads.Load(), PruneLost: c.pruneLost.Load()}
+	st.Full, st.DiskFree, st.Reserve = s.space.full.Load(), s.space.free.Load(), s.space.have.Load()
+	if since := c.flyingSince.Load(); since != 0 {
+		st.Hung = max(0, time.Since(time.Unix(0, since)))
+	}
 	s.mu.Lock()
 	st.Poisoned = s.failed
 	s.mu.Unlock()

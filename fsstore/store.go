@@ -23,7 +23,7 @@ const (
 
 // Store is one open store directory. It is safe for concurrent use.
 //
-// Locks are taken in this order: changes; upkeep.scan; upkeep.mu, spareMu; mu; ix.mu; files.mu. life
+// Locks are taken in this order: changes; upkeep.scan; space.mu; upkeep.mu, spareMu; mu; ix.mu; files.mu. life
 // is taken by whoever touches the disk for a reader, with none of them held but mu of a read-only
 // store, and never while a caller's code runs.
 type Store struct {
@@ -66,6 +66,7 @@ type Store struct {
 	hints    hints
 	leases   leases
 	upkeep   upkeep
+	space    space
 	count    counters
 }
 

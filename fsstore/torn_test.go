@@ -267,7 +267,7 @@ func TestDeclaredGap(t *testing.T) {
 	g.put(from, kindGap, change{gap: span{3, 3}})
 	g, leading, first := s.joinLocked()
 	s.mu.Unlock()
-	if err := s.await(g, leading, first); err != nil {
+	if err := s.await(stays, g, leading, first); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

@@ -52,7 +52,7 @@ func (u *upkeep) nudge(s *Store) {
 
 // workWaits says whether the maintainer would find something to do.
 func (s *Store) workWaits() bool {
-	return s.upkeep.appended.Load() >= s.checkpointEvery() || s.fill.wanted.Load() || s.upkeep.due.Load()
+	return s.upkeep.appended.Load() >= s.checkpointEvery() || s.fill.wanted.Load() || s.upkeep.due.Load() || s.space.due.Load()
 }
 
 func (s *Store) checkpointEvery() int64 {
@@ -69,11 +69,17 @@ func (s *Store) startUpkeep() {
 		defer close(u.done)
 		var later <-chan time.Time
 		for {
+			var look <-chan time.Time
+			if every := s.space.interval(); every > 0 {
+				look = time.After(every)
+			}
 			select {
 			case <-u.stop:
 				return
 			case <-u.wake:
 			case <-later:
+			case <-look:
+				s.space.due.Store(true)
 			}
 			later = nil
 			if s.maintain() {
@@ -99,12 +105,14 @@ func (s *Store) maintain() (later bool) {
 	if s.ended() {
 		return false
 	}
+	later = s.watchSpace()
 	s.upkeep.due.Store(false)
 	if err := s.sealAll(); err != nil {
 		s.log.Warn("sealing a segment", "store", s.dir, "error", err)
 	}
 	if s.upkeep.appended.Load() >= s.checkpointEvery() {
-		if err := s.checkpoint(); err != nil {
+		err := s.checkpoint()
+		if err = s.again(err, s.checkpoint); err != nil {
 			s.log.Warn("checkpoint", "store", s.dir, "error", err)
 			s.upkeep.appended.Store(0) // not again at once
 		}
@@ -112,7 +120,7 @@ func (s *Store) maintain() (later bool) {
 	for !s.stopping() {
 		switch s.fillMore() {
 		case fillDone:
-			return false
+			return later
 		case fillLater:
 			return true
 		}

@@ -45,6 +45,7 @@ type CycleResult struct {
 	Filtered     int              // records that the patterns left out
 	Batches      int              // deliveries
 	Cursor       statesman.Cursor // everything up to here is settled; zero when it was not read
+	Unsaved      error            // why the cursor could not be saved: if the process ended now, what lies behind the saved one would be shipped again; nil = it is saved
 }
 
 // DispatchOnce runs one cycle: it ships until a page of the feed is empty. Run calls it; a program
@@ -57,6 +58,9 @@ type CycleResult struct {
 //   - the context's error, when ctx ended
 //   - anything else: try again later
 //
+// A cursor that cannot be saved for a reason that may pass, such as a full disk, is no error: the result tells
+// of it, what was settled is not shipped again by this Dispatcher, and each later cycle tries again.
+//
 // After an error the lease is released.
 func (d *Dispatcher) DispatchOnce(ctx context.Context) (CycleResult, error) {
 	if err := d.takeTurn(ctx); err != nil {
@@ -68,10 +72,11 @@ func (d *Dispatcher) DispatchOnce(ctx context.Context) (CycleResult, error) {
 	}
 	res, err := d.cycle(ctx)
 	if d.owed {
-		if saving := d.save(ctx); err == nil {
+		if saving := d.trySave(ctx); err == nil {
 			err = saving
 		}
 	}
+	res.Unsaved = d.unsaved
 	if err == nil {
 		d.st.completed(res.Outcome)
 		return res, nil
@@ -183,7 +188,18 @@ func (d *Dispatcher) moveTo(ctx context.Context, position int64, rest []statesma
 	if d.o.Now().Sub(d.savedAt) < min(saveShare*d.saveCost, maxUnsaved) {
 		return nil
 	}
-	return d.save(ctx)
+	return d.trySave(ctx)
+}
+
+// trySave is save for a cycle, which a cursor's full disk must not stop: what is behind the saved one is
+// repeated after a restart, and until then nothing is. Only what a person must mend is an error.
+func (d *Dispatcher) trySave(ctx context.Context) error {
+	err := d.save(ctx)
+	if err == nil || isOperator(err) {
+		return err
+	}
+	d.savedAt, d.saveCost = d.o.Now(), maxUnsaved // not again for a second
+	return nil
 }
 
 // save writes the cursor. What the sink accepted is accepted, so a cancelled context is ignored.
@@ -197,11 +213,27 @@ func (d *Dispatcher) save(ctx context.Context) error {
 	defer cancel()
 	next := Bookmark{Cursor: d.place(), Start: d.book.Start}
 	if err := d.cursors.Write(ctx, d.id, next); err != nil {
-		return cursorError(err)
+		d.tried = max(d.tried, next.Cursor.Position)
+		d.notSaved(cursorError(err))
+		return d.unsaved
 	}
-	d.book, d.owed, d.savedAt = next, false, d.o.Now()
+	d.notSaved(nil)
+	d.book, d.owed, d.savedAt, d.tried = next, false, d.o.Now(), 0
 	d.saveCost = d.savedAt.Sub(began)
 	return nil
+}
+
+// notSaved notes how the last save ended, and logs it when that is news.
+func (d *Dispatcher) notSaved(err error) {
+	switch {
+	case err != nil && d.unsaved == nil:
+		d.o.Logger.Warn("the cursor cannot be saved; the outbox ships on, and would repeat that after a restart",
+			slog.String("outbox", d.id), slog.Any("error", err))
+	case err == nil && d.unsaved != nil:
+		d.o.Logger.Info("the cursor is saved again", slog.String("outbox", d.id))
+	}
+	d.unsaved = err
+	d.st.notSaved(err)
 }
 
 // cursorError tells what a person must mend from what may pass.

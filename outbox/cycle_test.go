@@ -234,32 +234,45 @@ func TestAttemptCountsTheSameBeginning(t *testing.T) {
 	}
 }
 
-func TestFailedCursorWriteRepeatsNothing(t *testing.T) {
+// TestFailedCursorWriteStopsNothing: the outbox ships on, repeats nothing while the process lives, and says
+// what a restart would do.
+func TestFailedCursorWriteStopsNothing(t *testing.T) {
 	s, sink, cursors := newStore(t), &fakeSink{}, &countingCursors{}
 	fill(t, s, 3)
 	d := newDispatcher(t, s, sink, cursors, nil)
 	dispatch(t, d)
 	fill(t, s, 3)
 	cursors.err = errFake
-	for range 4 {
-		if _, err := d.DispatchOnce(t.Context()); !errors.Is(err, errFake) {
-			t.Fatalf("got %v, want the cursor store's error", err)
+	for i := range 4 {
+		res, err := d.DispatchOnce(t.Context())
+		if err != nil || !errors.Is(res.Unsaved, errFake) || res.Cursor.Position != int64(6+i) {
+			t.Fatalf("got %+v, %v, want position %d and the cursor store's error beside it", res, err, 6+i)
 		}
+		st := d.Status(t.Context())
+		if !strings.Contains(st.Unsaved, errFake.Error()) || !strings.Contains(st.Cause, "cannot be saved") || st.Hint == "" {
+			t.Fatalf("status %+v does not tell", st)
+		}
+		fill(t, s, 1)
 	}
-	fill(t, s, 2)
+	wantPositions(t, sink, span(1, 9))
 	cursors.err = nil
-	dispatch(t, d)
-	wantPositions(t, sink, span(1, 8))
+	if res := dispatch(t, d); res.Unsaved != nil || d.Status(t.Context()).Unsaved != "" {
+		t.Errorf("unsaved %v, %q, want none", res.Unsaved, d.Status(t.Context()).Unsaved)
+	}
+	wantPositions(t, sink, span(1, 10))
 
 	// After a restart the saved cursor decides, and the batch comes again.
 	fill(t, s, 1)
 	cursors.err = errFake
-	if _, err := d.DispatchOnce(t.Context()); err == nil {
-		t.Fatal("the cursor was saved")
+	if res, err := d.DispatchOnce(t.Context()); err != nil || res.Unsaved == nil {
+		t.Fatalf("%+v, %v: the cursor was saved", res, err)
+	}
+	if err := d.Stop(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	cursors.err = nil
 	dispatch(t, newDispatcher(t, s, sink, cursors, nil))
-	wantPositions(t, sink, append(span(1, 9), 9))
+	wantPositions(t, sink, append(span(1, 11), 11))
 }
 
 // TestCursorThatMovedElsewhereIsFollowed: the saved cursor decides, not what this process knows.

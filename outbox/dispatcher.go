@@ -39,6 +39,8 @@ type Dispatcher struct {
 	owed      bool          // deliveries lie between book and through, because saving waits its turn or failed
 	savedAt   time.Time     // when the last save ended
 	saveCost  time.Duration // how long it took
+	tried     int64         // highest position whose saving failed since one succeeded: it may be saved all the same; 0 = none
+	unsaved   error         // why the last save failed; nil = it did not
 	unchecked bool          // the upstream's mark has to be compared before the next delivery
 	delivered int64         // highest position that the sink accepted in this process; 0 = none
 	attemptAt int64         // first position of the last delivery

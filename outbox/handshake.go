@@ -33,13 +33,16 @@ func (d *Dispatcher) open(ctx context.Context) error {
 	if err := d.checkSaved(saved, tail); err != nil {
 		return err
 	}
+	if d.unsaved != nil && saved.Cursor.Lineage == d.lineage && saved.Start == d.book.Start &&
+		saved.Cursor.Position > d.book.Cursor.Position && saved.Cursor.Position <= d.tried {
+		d.book = saved // a save that was told as failed did its work
+	}
 	if saved != d.book || d.lineage != tail.Lineage {
 		d.book, d.lineage, d.through, d.owed = saved, tail.Lineage, saved.Cursor.Position, false
 	}
 	d.st.moved(d.place(), nil)
 	if d.owed {
-		// The last save failed. Shipping on would repeat a batch for every attempt if the cursor's disk is full.
-		if err := d.save(ctx); err != nil {
+		if err := d.trySave(ctx); err != nil { // the last one failed
 			return err
 		}
 	}
@@ -146,7 +149,8 @@ func (d *Dispatcher) rewind(ctx context.Context, b Bookmark, why string) error {
 		slog.Int64("from", d.through), slog.Int64("to", b.Cursor.Position), slog.String("why", why))
 	d.st.rewound(fmt.Sprintf("moved to position %d: %s", b.Cursor.Position, why))
 	d.book, d.lineage, d.through = b, b.Cursor.Lineage, b.Cursor.Position
-	d.delivered, d.owed, d.unchecked = 0, false, true
+	d.delivered, d.owed, d.unchecked, d.tried = 0, false, true, 0
+	d.notSaved(nil)
 	d.st.moved(d.place(), nil)
 	return nil
 }

@@ -37,6 +37,7 @@ type Status struct {
 	Counters
 	LastError   string    // the newest failure, also when it has passed; "" when there was none
 	LastErrorAt time.Time // zero when there was none
+	Unsaved     string    // why the cursor cannot be saved: a restart would ship again what lies behind the saved one; "" when it is
 	LastSuccess time.Time // when the sink last accepted something; zero before
 	NextTry     time.Time // when a backing-off, blocked or paused outbox tries by itself; zero for one that runs
 	LastRewind  string    // where the cursor was moved and why; "" when it never was

@@ -57,6 +57,10 @@ func (t *tracker) snapshot() (Status, bool) {
 			busy = now.Sub(t.calling)
 		}
 		s.Cause = runningCause(&s, busy)
+		if s.Unsaved != "" {
+			s.Cause += "; its cursor cannot be saved, so a restart would repeat what was shipped since: " + s.Unsaved
+			s.Hint = "make room on the disk of the cursors, and see that they can be written"
+		}
 	}
 	return s, known
 }
@@ -165,6 +169,17 @@ func (t *tracker) moved(c statesman.Cursor, rest []statesman.Flat) {
 	if !t.closed {
 		close(t.moving)
 		t.moving = make(chan struct{})
+	}
+}
+
+// notSaved is told why the cursor could not be saved; nil when it was.
+func (t *tracker) notSaved(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.s.Unsaved = ""
+	if err != nil {
+		t.s.Unsaved = err.Error()
+		t.s.LastError, t.s.LastErrorAt = t.s.Unsaved, t.now()
 	}
 }
 

@@ -36,12 +36,22 @@ type Status struct {
 type StoreStatus struct {
 	Name      string         `json:"name"`
 	Lineage   string         `json:"lineage,omitempty"`
-	Position  int64          `json:"position"`  // of the newest record
-	Addresses int64          `json:"addresses"` // ever written
-	Records   int64          `json:"records"`   // retained
-	Bytes     int64          `json:"bytes"`     // payload bytes of the retained records
-	Appends   int64          `json:"appends"`   // through the API since the start
+	Position  int64          `json:"position"`       // of the newest record
+	Addresses int64          `json:"addresses"`      // ever written
+	Records   int64          `json:"records"`        // retained
+	Bytes     int64          `json:"bytes"`          // payload bytes of the retained records
+	Appends   int64          `json:"appends"`        // through the API since the start
+	Disk      *DiskStatus    `json:"disk,omitempty"` // nil when the store lies on none
 	Retention RetentionStats `json:"retention"`
+}
+
+// DiskStatus describes the disk under the store.
+type DiskStatus struct {
+	Full         bool    `json:"full"`                  // appends are refused until there is room; they go on by themselves
+	FreeBytes    int64   `json:"freeBytes"`             // as seen some seconds ago; -1 = not known
+	ReserveBytes int64   `json:"reserveBytes"`          // kept for a full disk; 0 = given back, or not made yet
+	WaitSeconds  float64 `json:"waitSeconds,omitempty"` // how long the write in flight has waited for the disk
+	Ended        string  `json:"ended,omitempty"`       // why nothing is written any more until a restart; "" = it is
 }
 
 // RetentionStats count what retention did since the start.
@@ -98,6 +108,7 @@ type OutboxStatus struct {
 	Skipped      int64       `json:"skipped"`             // did not match
 	Batches      int64       `json:"batches"`             // deliveries that settled something
 	Retries      int64       `json:"retries"`             // deliveries that were repeated
+	Unsaved      string      `json:"unsaved,omitempty"`   // why the cursor cannot be saved: a restart would repeat what was shipped since
 	LastError    string      `json:"lastError,omitempty"` // also when it has passed
 	LastErrorAt  time.Time   `json:"lastErrorAt,omitzero"`
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/statesman-dev/statesman"
 	"github.com/statesman-dev/statesman/agent/api"
@@ -24,6 +25,7 @@ const (
 	exitDamaged     = 10
 	exitTimeout     = 11
 	exitPlugin      = 12
+	exitFull        = 13
 	exitInterrupted = 130
 )
 
@@ -93,10 +95,12 @@ func codeOf(err error) int {
 		{statesman.ErrNotFound, exitNotFound},
 		{statesman.ErrInvalid, exitUsage},
 		{statesman.ErrTooLarge, exitUsage},
+		{statesman.ErrFull, exitFull},
 		{statesman.ErrLocked, exitLocked},
 		{statesman.ErrCorrupt, exitDamaged},
 		{statesman.ErrLineage, exitDamaged},
 		{api.ErrPermission, exitPermission},
+		{fs.ErrPermission, exitPermission},
 		{context.DeadlineExceeded, exitTimeout},
 	} {
 		if errors.Is(err, m.target) {

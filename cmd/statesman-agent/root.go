@@ -54,7 +54,7 @@ survives power cuts, and ships every change upstream when it can.
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 degraded, 4 not found, 5 conflict, 6 agent not reachable,
 7 not permitted, 8 bad configuration, 9 store locked, 10 store damaged, 11 timeout, 12 plugin refused
-or failed, 130 interrupted. Any other code is a failure.`
+or failed, 13 disk full, 130 interrupted. Any other code is a failure.`
 
 // strictArgs gives mistakes in the number of arguments the exit code of usage.
 func strictArgs(cmd *cobra.Command) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/statesman-dev/statesman"
 	"github.com/statesman-dev/statesman/agent"
+	"github.com/statesman-dev/statesman/agent/api"
 	"github.com/statesman-dev/statesman/agent/config"
 	"github.com/statesman-dev/statesman/fsstore"
 	"github.com/statesman-dev/statesman/memstore"
@@ -80,7 +81,7 @@ func (g *globals) run(ctx context.Context, file string, log *slog.Logger) error 
 	if err != nil {
 		return errors.Join(err, cold.Close())
 	}
-	a, err := g.assemble(ctx, store, resolved, log)
+	a, err := g.assemble(ctx, store, diskOf(cold), resolved, log)
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
@@ -133,7 +134,7 @@ func tier(cold *fsstore.Store, cfg config.Store, log *slog.Logger) (statesman.St
 }
 
 // assemble builds the agent over an opened store.
-func (g *globals) assemble(ctx context.Context, store statesman.Store, cfg *config.Config, log *slog.Logger) (*agent.Agent, error) {
+func (g *globals) assemble(ctx context.Context, store statesman.Store, disk func() api.DiskStatus, cfg *config.Config, log *slog.Logger) (*agent.Agent, error) {
 	cursors, err := outbox.OpenFileCursors(filepath.Join(g.data, "cursors"))
 	if err != nil {
 		return nil, err
@@ -143,11 +144,23 @@ func (g *globals) assemble(ctx context.Context, store statesman.Store, cfg *conf
 		return nil, err
 	}
 	a, err := agent.New(ctx, store, &agent.Options{Config: cfg, Sinks: builtinSinks(g.std.out, log), Serializers: builtinSerializers(),
-		Plugins: agent.Wasm(manager), Cursors: cursors, Version: version, DataDir: g.data, Logger: log})
+		Plugins: agent.Wasm(manager), Cursors: cursors, Disk: disk, Version: version, DataDir: g.data, Logger: log})
 	if err != nil {
 		return nil, errors.Join(&exitError{code: exitConfig, err: err}, manager.Close())
 	}
 	return a, nil
+}
+
+// diskOf tells the agent what the durable store knows of its disk.
+func diskOf(s *fsstore.Store) func() api.DiskStatus {
+	return func() api.DiskStatus {
+		st := s.Stats()
+		d := api.DiskStatus{Full: st.Full, FreeBytes: st.DiskFree, ReserveBytes: st.Reserve, WaitSeconds: st.Hung.Seconds()}
+		if st.Poisoned != nil {
+			d.Ended = st.Poisoned.Error()
+		}
+		return d
+	}
 }
 
 func openPlugins(data string, cfg config.Plugins, log *slog.Logger) (*host.Manager, error) {
