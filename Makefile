@@ -12,7 +12,7 @@ TARGETS      := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 
 VERSION      := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 # Go knows better than make what is up to date, so it is always asked.
-.PHONY: help build plugins demo test check bench bench-peers mutants cross clean FORCE
+.PHONY: help build plugins demo test check bench bench-peers torture mutants fuzz cross clean FORCE
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +45,12 @@ mutants: ## plant bugs on purpose, one at a time, and see the tests notice each
 
 bench-peers: ## the same durable work on this store and on others; a quarter of an hour, tables and bench.json
 	scripts/bench-peers
+
+torture: ## crash images, errnos, flipped bits, kills and power cuts; prints a table, writes torture.json (TORTURE=nightly: longer)
+	scripts/torture torture.json
+
+fuzz: ## every fuzz target for FUZZTIME (10s)
+	scripts/fuzz '$(or $(FUZZTIME),10s)'
 
 cross: ## compile for every supported system
 	for t in $(TARGETS); do echo "$$t"; CGO_ENABLED=0 GOOS=$${t%/*} GOARCH=$${t#*/} $(GO) build -o /dev/null ./cmd/statesman-agent; done

@@ -183,6 +183,9 @@ func dumpStore(s *Store) (string, error) {
 }
 
 func brief(r *statesman.Record) string {
+	if r == nil {
+		return "gap"
+	}
 	return fmt.Sprintf("%s#%d@%d %d:%08x %d", r.Address, r.Revision, r.Position, len(r.Payload), crc32.ChecksumIEEE(r.Payload), r.OccurredAt.UnixNano())
 }
 

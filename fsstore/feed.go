@@ -95,6 +95,7 @@ type walk struct {
 	count  int
 	yield  func(statesman.FlatChange, error) bool
 	reader frameReader
+	passed int64 // the highest position met in the segment that is read; what is not above it lies where it was not written
 	key    []byte
 }
 
@@ -157,6 +158,7 @@ func (w *walk) read(st stretch) error {
 	r := &w.reader
 	if r.seg != st.seg {
 		*r = frameReader{seg: st.seg, fill: w.s.fillShared, buf: r.buf[:0], off: w.s.startOf(st.seg, w.next)}
+		w.passed = 0
 	}
 	r.end = st.end
 	for {
@@ -178,6 +180,7 @@ func (w *walk) read(st stretch) error {
 			return corrupt("%s at byte %d: %v", st.seg.name, r.off-int64(len(frame)), err)
 		}
 		pos := v.Position()
+		w.passed = max(w.passed, pos)
 		if pos < w.next {
 			continue
 		}

@@ -26,30 +26,9 @@ type truth struct {
 
 func truthOf(tb testing.TB, s *Store) truth {
 	tb.Helper()
-	ctx := context.Background()
-	tr := truth{heads: map[statesman.Address]*statesman.Record{}, history: map[statesman.Address][]string{}, entries: map[statesman.Address]statesman.CatalogEntry{}}
-	for c, err := range s.Changes(ctx, statesman.Cursor{}, nil) {
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tr.feed = append(tr.feed, brief(c.Record))
-	}
-	for e, err := range s.Addresses(ctx) {
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tr.entries[e.Address] = e
-		r, err := s.Latest(ctx, e.Address)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		tr.heads[e.Address] = r
-		for r, err := range s.History(ctx, e.Address, nil) {
-			if err != nil {
-				tb.Fatal(err)
-			}
-			tr.history[e.Address] = append(tr.history[e.Address], brief(r))
-		}
+	tr, err := readTruth(s)
+	if err != nil {
+		tb.Fatal(err)
 	}
 	return tr
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/statesman-dev/statesman"
@@ -61,10 +62,10 @@ func (s *Store) holder(name string) string {
 }
 
 // bootID tells one start of the machine from another where the system offers it.
-func bootID() string {
+var bootID = sync.OnceValue(func() string {
 	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return "unknown"
 	}
 	return strings.TrimSpace(string(b))
-}
+})

@@ -149,7 +149,7 @@ func (r *recovery) scan(g *segment, f vfs.File, size int64, final bool) error {
 // look reads what lies behind the last whole group: dirty says that it is not all zeros, through is
 // the highest offset that a later commit of this segment tells was durable.
 func (r *recovery) look(g *segment, f vfs.File, start, size int64) (dirty bool, through int64, err error) {
-	buf := make([]byte, readBlock)
+	buf := make([]byte, max(0, min(readBlock, size-start)))
 	for at := start; at < size; {
 		b, err := readAt(f, buf, at, min(int64(len(buf)), size-at))
 		if err != nil {

@@ -92,7 +92,7 @@ func parseSegName(name string) (base int64, id uint64, ok bool) {
 	if err != nil || id == 0 {
 		return 0, 0, false
 	}
-	return base, id, true
+	return base, id, segName(base, id) == name // and no other spelling of the numbers
 }
 
 // indexName is the file name of the index beside a segment.

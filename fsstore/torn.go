@@ -50,7 +50,7 @@ func (r *recovery) torn(g *segment, f vfs.File, from, size int64) error {
 
 // lastByte returns the end of what is not zero.
 func lastByte(f vfs.File, from, size int64) (int64, error) {
-	buf := make([]byte, readBlock)
+	buf := make([]byte, max(0, min(readBlock, size-from)))
 	for end := size; end > from; {
 		n := min(int64(len(buf)), end-from)
 		b, err := readAt(f, buf, end-n, n)
@@ -82,7 +82,7 @@ func (s *Store) quarantine(g *segment, f vfs.File, from, end int64) error {
 	if err != nil {
 		return err
 	}
-	buf := make([]byte, readBlock)
+	buf := make([]byte, max(0, min(readBlock, end-from)))
 	for at := from; at < end && err == nil; {
 		var b []byte
 		if b, err = readAt(f, buf, at, min(int64(len(buf)), end-at)); err == nil {
