@@ -21,6 +21,8 @@ func (s *Store) fail(op string, a statesman.Address, err error) error {
 		out.Hint = "restart the program: opening the store again finds out what is on disk"
 	} else if errors.Is(err, statesman.ErrFull) {
 		out.Hint = "free some space, prune, or compact"
+	} else if errors.Is(err, statesman.ErrCorrupt) {
+		out.Hint = "statesman-agent store verify, then store repair"
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package fsstore
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,14 +18,17 @@ import (
 // the holder, ErrInvalid for options, for a directory of other files, and for a file system that
 // keeps no promises, ErrCorrupt when no manifest can be read. What a crash left behind is mended, what
 // is damaged is found out and kept apart: see the package comment.
-func Open(dir string, opts *Options) (*Store, error) {
+func Open(dir string, opts *Options) (*Store, error) { return open(dir, opts, nil) }
+
+// open is Open for who may hold the lock already; it goes to the store, or is closed with an error.
+func open(dir string, opts *Options, lock io.Closer) (*Store, error) {
 	begin := time.Now()
 	dir = filepath.Clean(dir)
 	o, err := opts.withDefaults(dir)
 	if err != nil {
 		return nil, &statesman.Error{Op: "open", Store: dir, Err: err}
 	}
-	s := &Store{dir: dir, opts: o, fs: o.FS, log: o.Logger, ix: newIndex()}
+	s := &Store{dir: dir, opts: o, fs: o.FS, log: o.Logger, ix: newIndex(), lock: lock}
 	s.room, s.idle = sync.NewCond(&s.mu), sync.NewCond(&s.mu)
 	s.fill.ended.L = &s.mu
 	if s.fs == nil {
@@ -69,8 +73,10 @@ func (s *Store) openWriter() error {
 	if err := s.ensureDir(); err != nil {
 		return err
 	}
-	if s.lock, err = s.takeLock(); err != nil {
-		return err
+	if s.lock == nil {
+		if s.lock, err = s.takeLock(); err != nil {
+			return err
+		}
 	}
 	if c, err = listDir(s.fs, s.dir); err != nil { // again: now nobody else changes it
 		return err
@@ -154,7 +160,7 @@ func (s *Store) openActive(newest int64) error {
 		return err
 	}
 	g := s.ix.activeLocked()
-	if g == nil || g.damaged {
+	if g == nil || g.closed() {
 		return nil
 	}
 	f, err := s.fs.OpenFile(s.logPath(g.name), os.O_RDWR, 0)
