@@ -36,6 +36,10 @@ var outboxTroubles = map[api.OutboxState]string{
 }
 
 func (j *judgement) outbox(o api.OutboxStatus) {
+	if o.Missing > 0 {
+		j.trouble(api.Healthy, "outbox_missing", "outbox "+o.ID,
+			count(o.Missing, "position")+" were lost to damage, declared so by a repair, and passed over", "statesman-agent store verify")
+	}
 	code, bad := outboxTroubles[o.State]
 	if !bad && o.Unsaved != "" {
 		code, bad = "cursor_unsaved", true

@@ -145,7 +145,8 @@ func (r *runner) status(ctx context.Context) api.OutboxStatus {
 		State: outboxState(st), Cause: st.Cause, Try: st.Hint, Cursor: st.Cursor.String(),
 		Behind: st.Lag.Records, BehindBytes: st.Lag.Bytes, OldestAt: st.Lag.Oldest, LastOKAt: st.LastSuccess, NextTryAt: st.NextTry,
 		Rate: st.Rate, ETASeconds: st.ETA.Seconds(), Published: st.Delivered, Deduplicated: st.Deduplicated,
-		Skipped: st.Filtered, Batches: st.Batches, Retries: st.Retries, Unsaved: st.Unsaved, LastError: st.LastError, LastErrorAt: st.LastErrorAt}
+		Skipped: st.Filtered, Missing: st.Missing, Batches: st.Batches, Retries: st.Retries, Unsaved: st.Unsaved,
+		LastError: st.LastError, LastErrorAt: st.LastErrorAt}
 	for _, m := range r.cfg.Match {
 		out.Match = append(out.Match, m.String())
 	}

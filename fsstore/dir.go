@@ -117,6 +117,9 @@ func newestManifest(fsys vfs.FS, dir string, c contents) (*manifest, error) {
 		var m *manifest
 		if err == nil {
 			m, err = parseManifest(b)
+		} else if isDiskError(err) {
+			// It may be whole, and the one before may list files that were replaced.
+			return nil, fmt.Errorf("read %s: %w", filepath.Base(name), err)
 		}
 		switch {
 		case err == nil && m.gen != c.manifests[i]:
@@ -150,6 +153,12 @@ func (s *Store) ensureDir() error {
 		return err
 	}
 	return s.fs.SyncDir(filepath.Dir(s.dir))
+}
+
+// isDiskError says whether an error of readAll is the disk's: the file may be as it was written, and only
+// cannot be read now.
+func isDiskError(err error) bool {
+	return err != nil && !isMissing(err) && !errors.Is(err, fs.ErrInvalid) && !isEnd(err)
 }
 
 func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

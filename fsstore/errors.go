@@ -21,8 +21,8 @@ func (s *Store) fail(op string, a statesman.Address, err error) error {
 		out.Hint = "restart the program: opening the store again finds out what is on disk"
 	} else if errors.Is(err, statesman.ErrFull) || isFull(err) {
 		out.Hint = hintFull
-	} else {
-		out.Hint = hintFor(err)
+	} else if out.Hint = hintFor(err); out.Hint == "" && errors.Is(err, statesman.ErrCorrupt) {
+		out.Hint = "statesman-agent store verify, then store repair"
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package fsstore
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,16 +20,19 @@ import (
 // is damaged is found out and kept apart: see the package comment.
 //
 // A full disk does not keep a store from being opened: what it needs comes out of the reserve.
-func Open(dir string, opts *Options) (*Store, error) {
+func Open(dir string, opts *Options) (*Store, error) { return open(dir, opts, nil) }
+
+// open is Open for who may hold the lock already; it goes to the store, or is closed with an error.
+func open(dir string, opts *Options, lock io.Closer) (*Store, error) {
 	begin := time.Now()
 	dir = filepath.Clean(dir)
 	o, err := opts.withDefaults(dir)
 	if err != nil {
 		return nil, &statesman.Error{Op: "open", Store: dir, Err: err}
 	}
-	s, err := open(dir, o)
-	if err != nil && isFull(err) && !o.ReadOnly && dropReserve(dir, o.FS) {
-		s, err = open(dir, o) // recovery may be cut short anywhere and begun again
+	s, err := openOnce(dir, o, lock)
+	if err != nil && isFull(err) && !o.ReadOnly && lock == nil && dropReserve(dir, o.FS) {
+		s, err = openOnce(dir, o, nil) // recovery may be cut short anywhere and begun again
 	}
 	if err != nil {
 		return nil, openError(dir, err)
@@ -40,9 +44,9 @@ func Open(dir string, opts *Options) (*Store, error) {
 	return s, nil
 }
 
-// open is Open with the options checked.
-func open(dir string, o Options) (*Store, error) {
-	s := &Store{dir: dir, opts: o, fs: o.FS, log: o.Logger, ix: newIndex()}
+// openOnce is open with the options checked.
+func openOnce(dir string, o Options, lock io.Closer) (*Store, error) {
+	s := &Store{dir: dir, opts: o, fs: o.FS, log: o.Logger, ix: newIndex(), lock: lock}
 	s.room, s.idle = sync.NewCond(&s.mu), sync.NewCond(&s.mu)
 	s.fill.ended.L = &s.mu
 	if s.fs == nil {
@@ -92,8 +96,10 @@ func (s *Store) openWriter() error {
 	if err := s.ensureDir(); err != nil {
 		return err
 	}
-	if s.lock, err = s.takeLock(); err != nil {
-		return err
+	if s.lock == nil {
+		if s.lock, err = s.takeLock(); err != nil {
+			return err
+		}
 	}
 	if c, err = listDir(s.fs, s.dir); err != nil { // again: now nobody else changes it
 		return err
@@ -178,7 +184,7 @@ func (s *Store) openActive(newest int64) error {
 		return err
 	}
 	g := s.ix.activeLocked()
-	if g == nil || g.damaged {
+	if g == nil || g.closed() {
 		return nil
 	}
 	f, err := s.fs.OpenFile(s.logPath(g.name), os.O_RDWR, 0)

@@ -67,8 +67,9 @@ func (r *recovery) discover(m *manifest, c contents) error {
 		r.chain = append(r.chain, g)
 	}
 	var floor int64 = 1
+	var seq uint64
 	if n := len(r.chain); n > 0 {
-		floor = r.chain[n-1].base
+		floor, seq = r.chain[n-1].base, r.chain[n-1].seq
 	}
 	var fresh []*segment
 	for _, n := range c.log {
@@ -81,7 +82,7 @@ func (r *recovery) discover(m *manifest, c contents) error {
 		case err == nil && (h.lineage != r.s.lineage || h.id != id || h.base != base):
 			r.s.log.Warn("foreign segment is left alone", "store", r.s.dir, "file", n)
 			continue
-		case err == nil && h.flags&flagCompacted != 0 || base < floor:
+		case err == nil && (h.flags&flagCompacted != 0 || h.seq <= seq) || base < floor:
 			r.s.log.Warn("leftover segment is left alone", "store", r.s.dir, "file", n)
 			continue
 		case errors.Is(err, errHeader):

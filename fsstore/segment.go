@@ -57,6 +57,10 @@ func newSegment(h segHeader) *segment {
 	return g
 }
 
+// closed says whether nothing may be appended to g although it is the last: where it ends is written
+// down already, or what lies there is damaged.
+func (g *segment) closed() bool { return g.sealed || g.damaged }
+
 func (g *segment) compacted() bool { return g.flags&flagCompacted != 0 }
 
 // noteLocked records an in-order frame at off; index.mu is held. It returns 1 + the entry in hot.

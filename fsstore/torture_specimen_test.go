@@ -1,8 +1,8 @@
 package fsstore
 
 import (
-	"context"
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"slices"

@@ -27,6 +27,9 @@ func runningCause(s *Status, busy time.Duration) string {
 	case busy > slowDelivery:
 		return fmt.Sprintf("%d records behind, waiting for the sink's answer for %v", s.Lag.Records, busy.Round(time.Second))
 	case s.Lag.Records == 0:
+		if s.Missing > 0 {
+			return fmt.Sprintf("caught up; %d positions that damage had lost were passed over", s.Missing)
+		}
 		return "caught up"
 	case s.ETA == 0:
 		return fmt.Sprintf("%d records behind", s.Lag.Records)

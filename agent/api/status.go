@@ -106,6 +106,7 @@ type OutboxStatus struct {
 	Published    int64       `json:"published"`           // these count since the agent's start
 	Deduplicated int64       `json:"deduplicated"`        // of those, what upstream had already
 	Skipped      int64       `json:"skipped"`             // did not match
+	Missing      int64       `json:"missing"`             // positions passed over that damage had lost and a repair declared
 	Batches      int64       `json:"batches"`             // deliveries that settled something
 	Retries      int64       `json:"retries"`             // deliveries that were repeated
 	Unsaved      string      `json:"unsaved,omitempty"`   // why the cursor cannot be saved: a restart would repeat what was shipped since

@@ -27,6 +27,8 @@ type fakeBackend struct {
 	wrote  []statesman.Address
 	failed []error
 	ready  error
+
+	verify func(ctx context.Context, progress func(api.Progress), found func(api.Finding)) (*api.StoreReport, error) // nil = unsupported
 }
 
 func (b *fakeBackend) Status(ctx context.Context) *api.Status {
@@ -47,6 +49,13 @@ func (b *fakeBackend) OutboxAction(_ context.Context, id string, action api.Outb
 
 func (b *fakeBackend) Plugins(context.Context) []api.PluginStatus {
 	return []api.PluginStatus{{Name: "json", Calls: 5, Faults: 1}}
+}
+
+func (b *fakeBackend) Verify(ctx context.Context, progress func(api.Progress), found func(api.Finding)) (*api.StoreReport, error) {
+	if b.verify == nil {
+		return nil, errors.ErrUnsupported
+	}
+	return b.verify(ctx, progress, found)
 }
 
 func (b *fakeBackend) Ready(context.Context) error {

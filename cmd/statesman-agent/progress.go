@@ -47,11 +47,16 @@ func (p *progress) step(text string) {
 
 // done shows what has happened, always.
 func (p *progress) done(text string) {
+	p.clear()
+	fmt.Fprintln(p.std.err, text)
+}
+
+// clear takes a drawn line away, so that something else may be written.
+func (p *progress) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.open {
 		fmt.Fprint(p.std.err, "\r\x1b[K")
 		p.open = false
 	}
-	fmt.Fprintln(p.std.err, text)
 }
