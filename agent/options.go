@@ -38,6 +38,7 @@ type Options struct {
 	Serializers map[string]SerializerFactory
 	Plugins     Plugins            // nil = there are none; closed by Stop
 	Cursors     outbox.CursorStore // nil = in memory
+	Compactor   Compactor          // of the store; nil = it has no log
 	Version     string
 	DataDir     string       // for Status only
 	MaxPayload  int          // the store's limit; 0 = statesman.DefaultMaxPayload

@@ -97,6 +97,9 @@ func (a *Agent) Status(ctx context.Context) *api.Status {
 
 func (a *Agent) storeStatus(ctx context.Context, s *api.StoreStatus) error {
 	s.Name, s.Appends, s.Retention = a.store.Name(), a.api.Appends(), a.retention.snapshot()
+	if a.o.Compactor != nil {
+		s.Compaction = a.o.Compactor.Compactions()
+	}
 	tail, err := a.identity.Tail(ctx)
 	if err != nil {
 		return err

@@ -172,6 +172,9 @@ func (s *Store) publishLocked(g *group) {
 		}
 	}
 	g.seg.end = g.off + size
+	if x.ripe {
+		s.upkeep.due.Store(true)
+	}
 	x.mu.Unlock()
 	s.groupBytes += (size - s.groupBytes) / 16
 	s.count.groups.Add(1)

@@ -49,8 +49,11 @@ func (w *walk) between(st stretch, hi int64) error {
 	}
 	x := w.s.ix
 	x.mu.RLock()
-	events := x.between(w.next, hi)
+	events, current := x.between(w.next, hi), st.seg == nil || x.holds(st.seg)
 	x.mu.RUnlock()
+	if !current {
+		return errAgain // compaction may have put in order what was a stray when the stretch was looked up
+	}
 	for _, e := range events {
 		if e.last < w.next {
 			continue
@@ -86,6 +89,10 @@ func (w *walk) readStray(e event) (statesman.Flat, error) {
 	}
 	defer w.s.leave()
 	kind, frame, err := w.s.frameAt(e.stray, e.end, nil)
+	if errors.Is(err, errRetired) {
+		w.retired = e.stray.seg.name
+		return nil, err
+	}
 	if err != nil {
 		return nil, &DamageError{First: e.first, Last: e.first, Segment: e.stray.seg.name, Offset: e.stray.off, Cause: err.Error()}
 	}
@@ -96,6 +103,10 @@ func (w *walk) readStray(e event) (statesman.Flat, error) {
 // holds no position, reading goes on behind it; otherwise the error names the positions.
 func (w *walk) overDamage(st stretch, cause error) error {
 	if errors.Is(cause, statesman.ErrClosed) {
+		return cause
+	}
+	if errors.Is(cause, errRetired) {
+		w.retired = st.seg.name
 		return cause
 	}
 	at := w.reader.off

@@ -2,6 +2,7 @@ package fsstore
 
 import (
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/statesman-dev/statesman"
@@ -43,6 +44,10 @@ type Options struct {
 	// after a crash has to scan. 0 = 16 MiB.
 	CheckpointBytes int64
 
+	// CompactRatio is the part of a sealed segment's records that is dead when the maintainer rewrites
+	// it, above 0 and at most 1. 0 = 0.5; negative = only [Store.Compact] compacts.
+	CompactRatio float64
+
 	// ReadOnly opens without the lock, beside a live writer. Nothing is written or mended; every
 	// read first looks for what the writer has added. Appends, prunes, imports and leases answer
 	// errors.ErrUnsupported.
@@ -68,6 +73,8 @@ func (o *Options) withDefaults(dir string) (Options, error) {
 		return v, statesman.Invalid("segment size %d: want %d to %d bytes in multiples of 8, or 0 for %d", v.SegmentSize, minSegmentSize, maxSegmentSize, DefaultSegmentSize)
 	case v.CheckpointBytes < 0:
 		return v, statesman.Invalid("checkpoint bytes %d: want 1 or more, or 0 for %d", v.CheckpointBytes, DefaultCheckpointBytes)
+	case v.CompactRatio > 1 || math.IsNaN(v.CompactRatio):
+		return v, statesman.Invalid("compact ratio %v: want above 0 and at most 1, 0 for %v, or less for never", v.CompactRatio, DefaultCompactRatio)
 	case len(v.Name) > maxNameLen:
 		return v, statesman.Invalid("store name of %d bytes: at most %d are allowed", len(v.Name), maxNameLen)
 	}
@@ -76,6 +83,9 @@ func (o *Options) withDefaults(dir string) (Options, error) {
 	}
 	if v.CheckpointBytes == 0 {
 		v.CheckpointBytes = DefaultCheckpointBytes
+	}
+	if v.CompactRatio == 0 {
+		v.CompactRatio = DefaultCompactRatio
 	}
 	if v.Logger == nil {
 		v.Logger = slog.New(slog.DiscardHandler)

@@ -91,8 +91,11 @@ func (s *Store) broken(g *segment, off int64, why string) error {
 	return corrupt("%s at byte %d: %s", g.name, off, why)
 }
 
-// unreadable is the error of a place that the disk does not give back.
+// unreadable is the error of a place that the disk does not give back. errRetired stays what it is.
 func (s *Store) unreadable(g *segment, off int64, err error) error {
+	if errors.Is(err, errRetired) {
+		return err
+	}
 	s.count.damagedReads.Add(1)
 	return fmt.Errorf("%w: %s at byte %d: %w", statesman.ErrCorrupt, g.name, off, err)
 }
@@ -152,14 +155,23 @@ func isKey(v statesman.Flat, key string) bool {
 
 // readHead reads the newest durable record of h, nil when it has none.
 func (s *Store) readHead(h *head) (*statesman.Record, error) {
-	s.ix.mu.RLock()
-	p, rev, end := h.at, h.rev, int64(0)
-	if p.seg != nil {
-		end = p.seg.end
+	for {
+		s.ix.mu.RLock()
+		p, rev, end := h.at, h.rev, int64(0)
+		if p.seg != nil {
+			end = p.seg.end
+		}
+		s.ix.mu.RUnlock()
+		if rev == 0 {
+			return nil, nil
+		}
+		r, err := s.recordAt(p, end, h.key, rev)
+		if !errors.Is(err, errRetired) {
+			return r, err
+		}
+		if err := s.again(p.seg.name, err); err != nil {
+			return nil, err
+		}
+		h = s.newest(h)
 	}
-	s.ix.mu.RUnlock()
-	if rev == 0 {
-		return nil, nil
-	}
-	return s.recordAt(p, end, h.key, rev)
 }

@@ -42,6 +42,8 @@ type StoreStatus struct {
 	Bytes     int64          `json:"bytes"`     // payload bytes of the retained records
 	Appends   int64          `json:"appends"`   // through the API since the start
 	Retention RetentionStats `json:"retention"`
+
+	Compaction CompactionStats `json:"compaction"` // of the log
 }
 
 // RetentionStats count what retention did since the start.

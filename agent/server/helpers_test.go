@@ -27,6 +27,8 @@ type fakeBackend struct {
 	wrote  []statesman.Address
 	failed []error
 	ready  error
+
+	compact error // what a compaction meets
 }
 
 func (b *fakeBackend) Status(ctx context.Context) *api.Status {
@@ -47,6 +49,16 @@ func (b *fakeBackend) OutboxAction(_ context.Context, id string, action api.Outb
 
 func (b *fakeBackend) Plugins(context.Context) []api.PluginStatus {
 	return []api.PluginStatus{{Name: "json", Calls: 5, Faults: 1}}
+}
+
+func (b *fakeBackend) Compact(_ context.Context, dryRun bool, tick func()) (*api.CompactResult, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.compact != nil {
+		return nil, b.compact
+	}
+	tick()
+	return &api.CompactResult{DryRun: dryRun, Freed: 12, Dropped: 3}, nil
 }
 
 func (b *fakeBackend) Ready(context.Context) error {

@@ -20,6 +20,8 @@ type Backend interface {
 	// statesman.ErrNotFound for an unknown id and errors.ErrUnsupported.
 	OutboxAction(ctx context.Context, id string, action api.OutboxAction) (*api.OutboxStatus, error)
 	Plugins(ctx context.Context) []api.PluginStatus
+	// Compact rewrites the store's log; see agent.Compactor.
+	Compact(ctx context.Context, dryRun bool, tick func()) (*api.CompactResult, error)
 	// Ready returns nil when the agent takes writes.
 	Ready(ctx context.Context) error
 	// Wrote is told after each write, in the writer's goroutine. It must not wait.
@@ -135,6 +137,7 @@ func (s *Server) routes() []route {
 		{"GET", "/v1/outboxes", "outboxes", s.outboxes},
 		{"POST", "/v1/outboxes/{id}/{action}", "outbox", s.outboxAction},
 		{"GET", "/v1/plugins", "plugins", s.plugins},
+		{"POST", "/v1/store/compact", "compact", s.compact},
 		{"GET", "/v1/openapi.yaml", "openapi", s.openAPI},
 		{"GET", "/livez", "livez", s.live},
 		{"GET", "/readyz", "readyz", s.ready},

@@ -44,7 +44,7 @@ func newRoot(std stdio) *cobra.Command {
 		return &exitError{code: exitUsage, err: err, hint: cmd.CommandPath() + " --help"}
 	})
 	root.AddCommand(newRun(g), newPut(g), newGet(g), newDelete(g), newHistory(g), newWatch(g), newList(g),
-		newStatus(g), newOutbox(g), newPlugin(g), newConfig(g), newDemo(g), newVersion(g))
+		newStatus(g), newOutbox(g), newPlugin(g), newStore(g), newConfig(g), newDemo(g), newVersion(g))
 	strictArgs(root)
 	return root
 }

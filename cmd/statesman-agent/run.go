@@ -80,7 +80,7 @@ func (g *globals) run(ctx context.Context, file string, log *slog.Logger) error 
 	if err != nil {
 		return errors.Join(err, cold.Close())
 	}
-	a, err := g.assemble(ctx, store, resolved, log)
+	a, err := g.assemble(ctx, store, compactor{cold}, resolved, log)
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
@@ -90,7 +90,7 @@ func (g *globals) run(ctx context.Context, file string, log *slog.Logger) error 
 // openStore opens the durable store, which also takes the lock that makes this the one agent of
 // the data directory.
 func openStore(data, name string, log *slog.Logger) (*fsstore.Store, error) {
-	dir := filepath.Join(data, "store")
+	dir := storeDir(data)
 	if _, err := os.Stat(dir); name == "" && errors.Is(err, os.ErrNotExist) {
 		name = newStoreName()
 	}
@@ -133,7 +133,7 @@ func tier(cold *fsstore.Store, cfg config.Store, log *slog.Logger) (statesman.St
 }
 
 // assemble builds the agent over an opened store.
-func (g *globals) assemble(ctx context.Context, store statesman.Store, cfg *config.Config, log *slog.Logger) (*agent.Agent, error) {
+func (g *globals) assemble(ctx context.Context, store statesman.Store, c agent.Compactor, cfg *config.Config, log *slog.Logger) (*agent.Agent, error) {
 	cursors, err := outbox.OpenFileCursors(filepath.Join(g.data, "cursors"))
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (g *globals) assemble(ctx context.Context, store statesman.Store, cfg *conf
 		return nil, err
 	}
 	a, err := agent.New(ctx, store, &agent.Options{Config: cfg, Sinks: builtinSinks(g.std.out, log), Serializers: builtinSerializers(),
-		Plugins: agent.Wasm(manager), Cursors: cursors, Version: version, DataDir: g.data, Logger: log})
+		Plugins: agent.Wasm(manager), Cursors: cursors, Compactor: c, Version: version, DataDir: g.data, Logger: log})
 	if err != nil {
 		return nil, errors.Join(&exitError{code: exitConfig, err: err}, manager.Close())
 	}
