@@ -39,6 +39,7 @@ type Options struct {
 	Plugins     Plugins            // nil = there are none; closed by Stop
 	Cursors     outbox.CursorStore // nil = in memory
 	Verifier    Verifier           // of the store; nil = it cannot be verified
+	Compactor   Compactor          // of the store; nil = it has no log
 	Version     string
 	DataDir     string                // for Status only
 	Disk        func() api.DiskStatus // what is known of the disk under the store; it must not wait for it. nil = nothing is

@@ -106,6 +106,9 @@ func (a *Agent) storeStatus(ctx context.Context, s *api.StoreStatus) error {
 		d := a.o.Disk()
 		s.Disk = &d
 	}
+	if a.o.Compactor != nil {
+		s.Compaction = a.o.Compactor.Compactions()
+	}
 	tail, err := a.identity.Tail(ctx)
 	if err != nil {
 		return err

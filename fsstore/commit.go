@@ -147,7 +147,7 @@ func patience(usual time.Duration, n, want int32) time.Duration {
 func (s *Store) write(g *group) error {
 	err := s.tryWrite(g)
 	if g.urgent && isRefused(err) && isFull(err) {
-		err = s.again(err, func() error { return s.tryWrite(g) })
+		err = s.withReserve(err, func() error { return s.tryWrite(g) })
 	}
 	return err
 }
@@ -225,6 +225,9 @@ func (s *Store) publishLocked(g *group) {
 		}
 	}
 	g.seg.end = g.off + size
+	if x.ripe {
+		s.upkeep.due.Store(true)
+	}
 	x.mu.Unlock()
 	s.groupBytes += (size - s.groupBytes) / 16
 	s.count.groups.Add(1)

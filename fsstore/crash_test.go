@@ -21,7 +21,7 @@ const testDir = "/store"
 
 // smallOptions make everything happen within a few kilobytes, and the maintainer's work on demand.
 func smallOptions(fsys vfs.FS) *Options {
-	return &Options{FS: fsys, Name: "t", SegmentSize: 4 << 10, CheckpointBytes: 1 << 10, manual: true,
+	return &Options{FS: fsys, Name: "t", SegmentSize: 4 << 10, CheckpointBytes: 1 << 10, CompactRatio: -1, manual: true,
 		Clock: func() time.Time { return time.Unix(1_700_000_000, 0) }}
 }
 
@@ -31,6 +31,8 @@ type world struct {
 	fs  vfs.FS
 	s   *Store
 	ack int // steps that have returned
+
+	compacted CompactResult // summed up
 }
 
 type step struct {
@@ -153,6 +155,10 @@ func dumpStore(s *Store) (string, error) {
 		if err != nil {
 			return b.String(), err
 		}
+		if c.Gap != nil {
+			fmt.Fprintf(&b, "feed gap %d to %d\n", c.Gap.First, c.Gap.Last)
+			continue
+		}
 		b.WriteString("feed " + brief(c.Record) + "\n")
 	}
 	var entries []statesman.CatalogEntry
@@ -228,8 +234,10 @@ func seedOfTest(t *testing.T) uint64 {
 // TestCrashEverywhere cuts the power before every call that changes the disk, in every mode. What is
 // recovered must be the state after the steps that had returned, with or without the one that was
 // running; opening again must change nothing; and an append made then must survive the next cut.
-func TestCrashEverywhere(t *testing.T) {
-	steps := fullWorkload()
+func TestCrashEverywhere(t *testing.T) { crashEverywhere(t, fullWorkload(), 400) }
+
+// crashEverywhere runs steps with images of crashes taken all along, atLeast that many.
+func crashEverywhere(t *testing.T, steps []step, atLeast int) {
 	want := states(t, steps)
 	rng := rand.New(rand.NewPCG(seedOfTest(t), 1))
 	mem := vfs.NewMem()
@@ -265,7 +273,7 @@ func TestCrashEverywhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%d crash images", images)
-	if images < 400 {
+	if images < atLeast {
 		t.Errorf("only %d crash images were looked at", images)
 	}
 }

@@ -67,8 +67,13 @@ func (t *tally) hole(from, to int64) {
 
 // take applies an intact frame; positions before it that were not met are lost.
 func (t *tally) take(c *change) error {
-	if c.kind == kindRecord && c.pos > t.r.x.next && (len(t.holes) > 0 || !t.g.compacted()) {
-		t.lose(c.pos - 1)
+	if compact := t.g.compacted(); c.kind.inOrder() && c.pos > t.r.x.next {
+		switch {
+		case compact && len(t.holes) > 0, c.kind == kindRecord && !compact:
+			t.lose(c.pos - 1)
+		case compact:
+			t.r.x.next = c.pos // a hole on purpose
+		}
 	}
 	t.met++
 	return t.r.apply(t.g, c)
@@ -91,7 +96,11 @@ func (t *tally) commit(c commitFrame, at int64) {
 		// Frames met so far belong to this group if they lie behind its beginning; that they were
 		// counted with the one before can only make the loss look larger.
 	}
-	if c.last >= t.r.x.next {
+	switch {
+	case c.last < t.r.x.next:
+	case t.g.compacted() && len(t.holes) == 0:
+		t.r.x.next = c.last + 1
+	default:
 		t.lose(c.last)
 	}
 	if len(t.holes) > 0 && int64(c.count) != t.met+t.lost {

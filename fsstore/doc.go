@@ -55,6 +55,14 @@
 // is known of the removed revisions of its address (those below floor, and the spans), not what one
 // call removed: replaying from anywhere ends in the same state.
 //
+// A compacted segment stands for neighbouring ones. It has their retained records as imports, ascending by
+// position; behind them, for each address that had such frames, the newest prune, then the records that
+// stay out of order, with totals as of the end of those segments; then gaps. The positions of a group
+// run from "next position before" to "last position after", holes included, so a group without
+// frames has a meaning there. A prune frame is left out where a later one of its address is known to be in
+// the log. In order means above every in-order revision before; dead records out of order in a segment
+// before do not count, and one of the same revision is replaced.
+//
 // # Manifest
 //
 //	 0    8 magic "STMNMAN1"
@@ -68,7 +76,7 @@
 //
 // The owner epoch is the generation that an opening writes, and generations never repeat, so it grows
 // with every opening, whatever was lost. Segments made after the newest manifest are found by their
-// headers: base not below the last listed one's, same lineage, not compacted.
+// headers: base not below and sequence above the last listed one's, same lineage, not compacted.
 //
 // # Index file and checkpoint
 //
@@ -95,6 +103,13 @@
 //   - Checkpoint, manifest: a new file under the next number, sync, sync of DIR, then the oldest is
 //     removed. The new one does not verify or is missing: the one before counts. Segments newer than
 //     it are found by their headers.
+//   - Compaction: the new segment into a temporary file, synced, renamed, log/ synced; a manifest that lists it
+//     instead of the old ones; memory; a second such manifest; only then the old files are removed, and
+//     a checkpoint is written. Before the first manifest: a file that no manifest lists. Behind it: old
+//     files that none lists. Opening removes both once its own manifest is durable, unless a newer
+//     manifest is there that cannot be read, or something is missing. A checkpoint of other segments
+//     does not fit and is not used. If writing the manifest fails it is taken back; if that fails too, both
+//     sets stay until the next opening.
 //   - Torn tail: copy in quarantine/ and synced, log cut and synced. Done again from the beginning; the
 //     copy has the same name.
 //   - Rewriting the last group when the store is opened: the same bytes in the same place.
@@ -125,6 +140,9 @@
 // answers ErrCorrupt until it is repaired; so does an address that nothing is known of. The feed ends at
 // the damage with a [*DamageError]. If a prune frame is lost, what it removed comes back until it is
 // pruned again.
+//
+// While damage is found and not declared, nothing is compacted: the gaps in the revisions behind it tell
+// whose records are lost. A segment that turns out damaged while it is read for compaction is left alone.
 //
 // # Failing disk
 //

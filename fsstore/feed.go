@@ -97,6 +97,8 @@ type walk struct {
 	reader frameReader
 	passed int64 // the highest position met in the segment that is read; what is not above it lies where it was not written
 	key    []byte
+
+	retired string // the file that compaction has replaced, with errRetired
 }
 
 // stretch is a piece of the feed that one segment holds, as of one moment.
@@ -118,10 +120,20 @@ func (w *walk) run() error {
 		if !more {
 			return nil
 		}
-		if err := w.read(st); err != nil {
-			return err
+		err := w.read(st)
+		if err == nil {
+			err = w.between(st, st.hi)
 		}
-		if err := w.between(st, st.hi); err != nil {
+		if errors.Is(err, errRetired) {
+			if err = w.s.again(w.retired, err); err == nil {
+				err = errAgain
+			}
+		}
+		if errors.Is(err, errAgain) {
+			w.reader.seg = nil // what is left lies elsewhere now
+			continue
+		}
+		if err != nil {
 			return err
 		}
 		w.next = max(w.next, st.hi+1)

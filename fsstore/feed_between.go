@@ -54,8 +54,11 @@ func (w *walk) between(st stretch, hi int64) error {
 	}
 	x := w.s.ix
 	x.mu.RLock()
-	events := x.between(w.next, hi)
+	events, current := x.between(w.next, hi), st.seg == nil || x.holds(st.seg)
 	x.mu.RUnlock()
+	if !current {
+		return errAgain // compaction may have put in order what was a stray when the stretch was looked up
+	}
 	for _, e := range events {
 		if e.last < w.next {
 			continue
@@ -95,6 +98,10 @@ func (w *walk) readStray(e event) (statesman.Flat, error) {
 	if isPassing(err) {
 		return nil, err
 	}
+	if errors.Is(err, errRetired) {
+		w.retired = e.stray.seg.name
+		return nil, err
+	}
 	if err != nil {
 		return nil, &DamageError{First: e.first, Last: e.first, Segment: e.stray.seg.name, Offset: e.stray.off, Cause: err.Error()}
 	}
@@ -109,6 +116,10 @@ func (w *walk) overDamage(st stretch, cause error) error {
 	}
 	if isPassing(cause) {
 		return fmt.Errorf("read %s: %w", st.seg.name, cause) // says nothing about the bytes: the next reading may succeed
+	}
+	if errors.Is(cause, errRetired) {
+		w.retired = st.seg.name
+		return cause
 	}
 	at := w.reader.off
 	last := st.hi

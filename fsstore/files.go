@@ -1,6 +1,7 @@
 package fsstore
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"sync"
@@ -24,6 +25,7 @@ type openFile struct {
 	f      vfs.File
 	refs   int // readers that use f
 	pinned bool
+	gone   bool // compaction has replaced it: nobody begins to read it any more
 }
 
 // acquire returns the open file until release.
@@ -31,10 +33,16 @@ func (s *Store) acquire(o *openFile) (vfs.File, error) {
 	c := &s.files
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if o.gone {
+		return nil, errRetired
+	}
 	if o.f == nil {
 		f, err := s.fs.OpenFile(s.logPath(o.name), os.O_RDONLY, 0)
 		if isScarce(err) && c.shedLocked(o) {
 			f, err = s.fs.OpenFile(s.logPath(o.name), os.O_RDONLY, 0)
+		}
+		if err != nil && s.opts.ReadOnly && isMissing(err) {
+			return nil, fmt.Errorf("%w: %w", errRetired, err) // by the writer, as far as can be told here
 		}
 		if err != nil {
 			return nil, err
@@ -54,6 +62,7 @@ func (s *Store) release(o *openFile) {
 	s.files.mu.Lock()
 	defer s.files.mu.Unlock()
 	o.refs--
+	s.files.closeGoneLocked(o)
 }
 
 // evictLocked closes idle files beyond the bound, never the one just opened.
@@ -122,6 +131,13 @@ func (s *Store) unpin(o *openFile) {
 		s.files.open = append(s.files.open, o)
 		s.files.evictLocked(nil)
 	}
+}
+
+// isPinned says whether the file of g is still open for writing.
+func (s *Store) isPinned(g *segment) bool {
+	s.files.mu.Lock()
+	defer s.files.mu.Unlock()
+	return g.data.pinned
 }
 
 // drop closes the file of o, which nobody may be reading, so that a new one of its name is seen.

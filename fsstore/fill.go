@@ -49,12 +49,12 @@ func (f *fillState) forget(s *Store, seg *segment, off int64) {
 // noteLocked counts size appended bytes that end at end, and says whether the maintainer should look.
 func (f *fillState) noteLocked(s *Store, seg *segment, end, size int64) {
 	f.total += size
-	f.wanted.Store(f.seg == seg && !f.off && f.zeros-end < s.fillGoal()/2 && f.zeros < s.opts.SegmentSize)
+	f.wanted.Store(f.seg == seg && !f.off && f.zeros-end < s.fillGoal()/2 && f.zeros < s.segmentSize())
 }
 
 // fillGoal grows with what was written since the store was opened: who writes little gets few zeros.
 func (s *Store) fillGoal() int64 {
-	return min(fillMost, s.opts.SegmentSize/4, fillChunk+4*s.fill.total) &^ 4095
+	return min(fillMost, s.segmentSize()/4, fillChunk+4*s.fill.total) &^ 4095
 }
 
 // busyLocked says that the disk has better things to do than zeros: many write at once, or it is not
@@ -84,10 +84,10 @@ func (s *Store) fillMore() fillVerdict {
 		return fillDone
 	}
 	from := max(f.zeros, planned, f.seg.end)
-	to := min(from+fillChunk, planned+s.fillGoal(), s.opts.SegmentSize)
+	to := min(from+fillChunk, planned+s.fillGoal(), s.segmentSize())
 	seg := f.seg
 	if to-from < 4096 {
-		half := planned > s.opts.SegmentSize/2
+		half := planned > s.segmentSize()/2
 		f.wanted.Store(false)
 		s.mu.Unlock()
 		if half {

@@ -55,7 +55,7 @@ func (s *Store) newGroupLocked(after *group) *group {
 	} else if g.seg = s.ix.activeLocked(); g.seg != nil {
 		g.off = g.seg.end
 	}
-	if g.seg == nil || g.seg.closed() || g.off >= s.opts.SegmentSize {
+	if g.seg == nil || g.seg.closed() || g.off >= s.segmentSize() || g.seg == s.ending {
 		g.header = s.planSegment(g.seg, g.off, g.next)
 		g.seg, g.off, g.fresh = newSegment(g.header), segHeaderSize, true
 	}

@@ -72,6 +72,14 @@ func (h *head) stray(rev int64) *stray {
 	return &h.more.strays[i]
 }
 
+// lastInOrder returns the highest in-order revision, dead or not, 0 when there is none.
+func (h *head) lastInOrder() int64 {
+	if n := len(h.runs); n > 0 {
+		return h.runs[n-1].first + int64(h.runs[n-1].n) - 1
+	}
+	return 0
+}
+
 // keeps says whether an in-order record of this revision, if there is one, is still there.
 func (h *head) keeps(rev int64) bool {
 	if mutant.On(mutant.ServePruned) {

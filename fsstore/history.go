@@ -111,13 +111,19 @@ func (s *Store) viewIn(h *head, p spot, use func(statesman.Flat) error) error {
 		err := s.resolve(&p)
 		if err == nil {
 			err = s.viewAt(p.at, p.end, h.key, p.rev, use)
-			if err == nil || !listed || !errors.Is(err, statesman.ErrCorrupt) {
+			if listed && errors.Is(err, statesman.ErrCorrupt) {
+				if blame := s.doubtIndex(p.at.seg, p.indexID); errors.Is(blame, errStaleIndex) || errors.Is(blame, errRetired) {
+					err = blame
+				}
+			}
+		}
+		switch {
+		case errors.Is(err, errRetired):
+			if err := s.again(p.at.seg.name, err); err != nil {
 				return err
 			}
-			if blame := s.doubtIndex(p.at.seg, p.indexID); !errors.Is(blame, errStaleIndex) {
-				return err
-			}
-		} else if !errors.Is(err, errStaleIndex) {
+			h = s.newest(h)
+		case !errors.Is(err, errStaleIndex):
 			return err
 		}
 		again := s.spots(h, p.rev, p.rev, true, 1)

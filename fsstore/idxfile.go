@@ -151,6 +151,9 @@ func (s *Store) resolve(p *spot) error {
 		p.at.off = off
 		return nil
 	}
+	if errors.Is(err, errRetired) && !s.opts.ReadOnly {
+		return err
+	}
 	return s.replaceIndex(g, p.indexID, err)
 }
 

@@ -195,6 +195,8 @@ func (s *Store) holderOf(pos int64) (key string, rev int64, err error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			return "", 0, nil
+		case errors.Is(err, errRetired):
+			return s.holderOf(pos) // compaction has put it elsewhere
 		case err != nil:
 			return "", 0, s.unreadable(g, r.off, err)
 		case !kind.inOrder():

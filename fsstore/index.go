@@ -22,6 +22,8 @@ type index struct {
 	harm   []harm     // positions found lost and not declared, ascending
 	doubt  int64      // a head below this position may not be the newest of its address, an address without one may have one; 0 = no doubt
 	snap   *snapshot  // the checkpoint that is being taken, nil = none
+	ratio  float64    // a sealed segment is ripe for compaction when that part of its records is dead; 0 = never
+	ripe   bool       // one has become so
 
 	addresses int   // with a record
 	retained  int64 // records of all of them
@@ -34,6 +36,11 @@ type harm struct {
 	from  int64  // bytes [from, to) of it
 	to    int64
 	cause string
+}
+
+// ripe says whether enough of a sealed segment is dead for it to be rewritten; index.mu is held.
+func (g *segment) ripe(ratio float64) bool {
+	return g.sealed && !g.missing && !g.damaged && !g.spoiled && g.dead > 0 && float64(g.dead) >= ratio*float64(g.records)
 }
 
 func newIndex() *index { return &index{heads: make(map[string]*head), next: 1} }
@@ -103,9 +110,20 @@ func (x *index) applyLocked(seg *segment, c *change) {
 
 func (x *index) addLocked(seg *segment, c *change) {
 	h := c.h
-	h.rev, h.pos, h.commit, h.at = c.rev, c.pos, c.commit, place{seg, c.off, c.size}
+	if seg.compacted() && h.stray(c.rev) != nil {
+		// It was out of order when it lay in a segment before, where a dead copy is left.
+		x.dropStrayLocked(h, h.stray(c.rev).pos)
+		h.more.strays = slices.DeleteFunc(h.more.strays, func(o stray) bool { return o.rev == c.rev })
+		h.shedLocked()
+	}
+	if c.rev >= h.rev {
+		h.rev, h.pos, h.commit, h.at = c.rev, c.pos, c.commit, place{seg, c.off, c.size}
+	}
 	h.retained++
 	h.bytes += c.payload
+	if !h.keeps(c.rev) {
+		seg.dead++ // a compacted segment before it knows already what a prune behind it says
+	}
 	if n := len(h.runs); n > 0 && h.runs[n-1].seg == seg && h.runs[n-1].first+int64(h.runs[n-1].n) == c.rev {
 		r := &h.runs[n-1]
 		r.at = seg.noteLocked(c.pos, c.off, r.at)
@@ -121,7 +139,7 @@ func (x *index) strayLocked(seg *segment, c *change) {
 	h, odd := c.h, c.h.odd()
 	s := stray{h: h, rev: c.rev, pos: c.pos, at: place{seg, c.off, c.size}}
 	if old := h.stray(c.rev); old != nil {
-		x.dropStrayLocked(old.pos)
+		x.dropStrayLocked(h, old.pos)
 		*old = s
 	} else {
 		if i := h.runIndex(c.rev); i >= 0 && h.keeps(c.rev) {
@@ -138,10 +156,15 @@ func (x *index) strayLocked(seg *segment, c *change) {
 	}
 }
 
-func (x *index) dropStrayLocked(pos int64) {
-	i, ok := slices.BinarySearchFunc(x.strays, pos, func(s stray, p int64) int { return cmp.Compare(s.pos, p) })
-	if ok {
-		x.strays = slices.Delete(x.strays, i, i+1)
+// dropStrayLocked forgets the record out of order that h has at pos. While a log is replayed that was
+// compacted, two addresses may have one there: a prune comes later than it did.
+func (x *index) dropStrayLocked(h *head, pos int64) {
+	i, _ := slices.BinarySearchFunc(x.strays, pos, func(s stray, p int64) int { return cmp.Compare(s.pos, p) })
+	for ; i < len(x.strays) && x.strays[i].pos == pos; i++ {
+		if x.strays[i].h == h {
+			x.strays = slices.Delete(x.strays, i, i+1)
+			return
+		}
 	}
 }
 
@@ -157,16 +180,15 @@ func (x *index) pruneLocked(h *head, p *pruneFrame) {
 		odd.strays = slices.DeleteFunc(odd.strays, func(s stray) bool {
 			gone := s.rev < h.floor || contains(odd.gone, s.rev)
 			if gone {
-				x.dropStrayLocked(s.pos)
+				x.dropStrayLocked(h, s.pos)
 			}
 			return gone
 		})
-		if len(odd.gone) == 0 && len(odd.strays) == 0 && len(odd.lost) == 0 {
-			h.more = nil
-		}
+		h.shedLocked()
 	}
 	for i, r := range h.runs {
 		r.seg.dead += h.lost(r.first, r.first+int64(r.n)-1) - before[i]
+		x.ripe = x.ripe || x.ratio > 0 && r.seg.ripe(x.ratio)
 	}
 }
 

@@ -2,6 +2,7 @@ package fsstore
 
 import (
 	"context"
+	"errors"
 
 	"github.com/statesman-dev/statesman"
 )
@@ -44,7 +45,7 @@ func (s *Store) find(a statesman.Address) (*head, error) {
 }
 
 // Capture implements statesman.Capturer: the places of all heads are noted in one step, and what
-// is written once stays where it is.
+// is written once stays where it is until compaction replaces the segment; then they are noted anew.
 func (s *Store) Capture(ctx context.Context, addresses []statesman.Address) (*statesman.Captured, error) {
 	const op = "capture"
 	if err := s.begin(ctx, op, statesman.Address{}); err != nil {
@@ -55,6 +56,20 @@ func (s *Store) Capture(ctx context.Context, addresses []statesman.Address) (*st
 			return nil, s.fail(op, a, statesman.Invalid("no address"))
 		}
 	}
+	for {
+		out, file, err := s.capture(op, addresses)
+		if !errors.Is(err, errRetired) {
+			return out, err
+		}
+		if err := s.again(file, err); err != nil {
+			return nil, s.fail(op, statesman.Address{}, err)
+		}
+	}
+}
+
+// capture is one attempt. errRetired and the file say that compaction came between: what was noted may
+// have been pruned and removed since.
+func (s *Store) capture(op string, addresses []statesman.Address) (*statesman.Captured, string, error) {
 	type noted struct {
 		h   *head
 		at  place
@@ -72,7 +87,7 @@ func (s *Store) Capture(ctx context.Context, addresses []statesman.Address) (*st
 		}
 		if !s.ix.certainLocked(h) {
 			s.ix.mu.RUnlock()
-			return nil, s.fail(op, a, s.doubtful())
+			return nil, "", s.fail(op, a, s.doubtful())
 		}
 		out.Heads[a] = nil
 		if h != nil {
@@ -82,10 +97,13 @@ func (s *Store) Capture(ctx context.Context, addresses []statesman.Address) (*st
 	s.ix.mu.RUnlock()
 	for a, n := range notes {
 		r, err := s.recordAt(n.at, n.end, a, n.h.key, n.rev)
+		if errors.Is(err, errRetired) {
+			return nil, n.at.seg.name, err
+		}
 		if err != nil {
-			return nil, s.fail(op, a, err)
+			return nil, "", s.fail(op, a, err)
 		}
 		out.Heads[a] = r
 	}
-	return out, nil
+	return out, "", nil
 }

@@ -49,6 +49,7 @@ func openOnce(dir string, o Options, lock io.Closer) (*Store, error) {
 	s := &Store{dir: dir, opts: o, fs: o.FS, log: o.Logger, ix: newIndex(), lock: lock}
 	s.room, s.idle = sync.NewCond(&s.mu), sync.NewCond(&s.mu)
 	s.fill.ended.L = &s.mu
+	s.upkeep.compacting = make(chan struct{}, 1)
 	if s.fs == nil {
 		s.fs = vfs.OS()
 		if err := s.checkKind(); err != nil {
@@ -130,13 +131,14 @@ func (s *Store) openWriter() error {
 	s.pendNext = s.ix.next
 	s.upkeep.appended.Store(s.count.scanned.Load()) // a checkpoint saves the next opening the same work
 	s.sweepTemp(c)
+	s.sweepLeft(r, m, c)
 	if err := s.openActive(r.newest); err != nil {
 		return err
 	}
 	s.cur = s.newGroupLocked(nil)
 	s.startSpace()
 	s.startUpkeep()
-	s.upkeep.due.Store(len(s.unfinished()) > 0)
+	s.upkeep.due.Store(true)
 	s.upkeep.nudge(s)
 	return nil
 }

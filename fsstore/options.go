@@ -2,6 +2,7 @@ package fsstore
 
 import (
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/statesman-dev/statesman"
@@ -50,6 +51,10 @@ type Options struct {
 	// can be told, else none; negative = none. It is made once the store was written to and is idle.
 	Reserve int64
 
+	// CompactRatio is the part of a sealed segment's records that is dead when the maintainer rewrites
+	// it, above 0 and at most 1. 0 = 0.5; negative = only [Store.Compact] compacts.
+	CompactRatio float64
+
 	// ReadOnly opens without the lock, beside a live writer. Nothing is written or mended; every
 	// read first looks for what the writer has added. Appends, prunes, imports and leases answer
 	// errors.ErrUnsupported.
@@ -77,6 +82,8 @@ func (o *Options) withDefaults(dir string) (Options, error) {
 		return v, statesman.Invalid("checkpoint bytes %d: want 1 or more, or 0 for %d", v.CheckpointBytes, DefaultCheckpointBytes)
 	case v.Reserve > maxReserve:
 		return v, statesman.Invalid("reserve %d: want at most %d bytes, 0 for %d, or less for none", v.Reserve, int64(maxReserve), DefaultReserve)
+	case v.CompactRatio > 1 || math.IsNaN(v.CompactRatio):
+		return v, statesman.Invalid("compact ratio %v: want above 0 and at most 1, 0 for %v, or less for never", v.CompactRatio, DefaultCompactRatio)
 	case len(v.Name) > maxNameLen:
 		return v, statesman.Invalid("store name of %d bytes: at most %d are allowed", len(v.Name), maxNameLen)
 	}
@@ -85,6 +92,9 @@ func (o *Options) withDefaults(dir string) (Options, error) {
 	}
 	if v.CheckpointBytes == 0 {
 		v.CheckpointBytes = DefaultCheckpointBytes
+	}
+	if v.CompactRatio == 0 {
+		v.CompactRatio = DefaultCompactRatio
 	}
 	if v.Logger == nil {
 		v.Logger = slog.New(slog.DiscardHandler)

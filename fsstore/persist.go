@@ -64,6 +64,12 @@ func (s *Store) listSegments(always bool) error {
 	if !always && slices.Equal(list, u.listed) {
 		return nil
 	}
+	return s.writeManifestLocked(list)
+}
+
+// writeManifestLocked makes the next manifest durable; upkeep.mu is held.
+func (s *Store) writeManifestLocked(list []manifestSegment) error {
+	u := &s.upkeep
 	gen := u.manGen + 1
 	if s.epoch == 0 {
 		s.epoch = gen
@@ -87,8 +93,13 @@ func (s *Store) listSegments(always bool) error {
 func (x *index) manifestSegments() []manifestSegment {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	out := make([]manifestSegment, len(x.segs))
-	for i, g := range x.segs {
+	return listOf(x.segs)
+}
+
+// listOf describes segments; index.mu is held.
+func listOf(segs []*segment) []manifestSegment {
+	out := make([]manifestSegment, len(segs))
+	for i, g := range segs {
 		e := manifestSegment{id: g.id, seq: g.seq, base: g.base, epoch: g.epoch}
 		if g.sealed {
 			e.flags |= manFlagDone
@@ -134,14 +145,19 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 
 	s.stopUpkeep()
+	s.upkeep.compacting <- struct{}{} // whoever compacts ends at its next step; nobody begins any more
+	defer s.leaveCompacting()
 	s.hints.close()
 	writing := !s.opts.ReadOnly && failed == nil
 	if writing && s.upkeep.appended.Load() > 0 {
 		// Before life is taken: whoever rebuilds an index holds what the checkpoint waits for.
 		err := s.checkpoint()
-		if err = s.again(err, s.checkpoint); err != nil {
+		if err = s.withReserve(err, s.checkpoint); err != nil {
 			s.log.Warn("checkpoint", "store", s.dir, "error", err)
 		}
+	}
+	if writing {
+		s.removeRetired()
 	}
 	s.life.Lock() // nobody reads any more, and nobody begins
 	defer s.life.Unlock()

@@ -97,6 +97,9 @@ func (s *Store) unreadable(g *segment, off int64, err error) error {
 	if isPassing(err) {
 		return fmt.Errorf("%s at byte %d: %w", s.logPath(g.name), off, err)
 	}
+	if errors.Is(err, errRetired) {
+		return err
+	}
 	s.count.damagedReads.Add(1)
 	return fmt.Errorf("%w: %s at byte %d: %w", statesman.ErrCorrupt, g.name, off, err)
 }
@@ -156,14 +159,23 @@ func isKey(v statesman.Flat, key string) bool {
 
 // readHead reads the newest durable record of h, which is a's, nil when it has none.
 func (s *Store) readHead(a statesman.Address, h *head) (*statesman.Record, error) {
-	s.ix.mu.RLock()
-	p, rev, end := h.at, h.rev, int64(0)
-	if p.seg != nil {
-		end = p.seg.end
+	for {
+		s.ix.mu.RLock()
+		p, rev, end := h.at, h.rev, int64(0)
+		if p.seg != nil {
+			end = p.seg.end
+		}
+		s.ix.mu.RUnlock()
+		if rev == 0 {
+			return nil, nil
+		}
+		r, err := s.recordAt(p, end, a, h.key, rev)
+		if !errors.Is(err, errRetired) {
+			return r, err
+		}
+		if err := s.again(p.seg.name, err); err != nil {
+			return nil, err
+		}
+		h = s.newest(h)
 	}
-	s.ix.mu.RUnlock()
-	if rev == 0 {
-		return nil, nil
-	}
-	return s.recordAt(p, end, a, h.key, rev)
 }

@@ -12,15 +12,20 @@ import (
 // openReader opens beside a live writer. A file that vanishes meanwhile was replaced by a newer
 // generation: then everything is read again.
 func (s *Store) openReader() error {
-	const tries = 10
+	x, err := s.readStill()
+	if err == nil {
+		s.ix = x
+	}
+	return err
+}
+
+// readStill is readAgain until the writer leaves alone for long enough what is being read.
+func (s *Store) readStill() (*index, error) {
+	const tries = 100
 	for i := 0; ; i++ {
 		x, err := s.readAgain()
-		if err == nil {
-			s.ix = x
-			return nil
-		}
-		if i == tries || !isMissing(err) && !errors.Is(err, errMoved) {
-			return err
+		if err == nil || i == tries || !isMissing(err) && !errors.Is(err, errMoved) {
+			return x, err
 		}
 	}
 }
@@ -47,8 +52,11 @@ func (s *Store) readAgain() (*index, error) {
 	if !s.lineage.IsZero() && s.lineage != m.lineage {
 		return nil, errors.New("another store took the directory")
 	}
-	s.adopt(m)
-	s.epoch, s.upkeep.manGood = m.epoch, m.gen
+	if s.lineage.IsZero() {
+		s.adopt(m)
+		s.epoch = m.epoch
+	}
+	s.upkeep.manGood = m.gen
 	r := &recovery{s: s, x: newIndex(), epoch: m.epoch}
 	if err := r.run(m, c); err != nil {
 		if errors.Is(err, statesman.ErrCorrupt) {
@@ -56,7 +64,22 @@ func (s *Store) readAgain() (*index, error) {
 		}
 		return nil, errors.Join(errMoved, err)
 	}
-	return r.x, nil
+	return r.x, s.checkMissing(r.x, m)
+}
+
+// checkMissing looks whether a segment that is not there was replaced while everything was read.
+func (s *Store) checkMissing(x *index, m *manifest) error {
+	if !slices.ContainsFunc(x.segs, func(g *segment) bool { return g.missing }) {
+		return nil
+	}
+	names, err := s.fs.List(s.dir)
+	if err != nil {
+		return err
+	}
+	if last(generations(names, manifestPrefix)) > m.gen {
+		return errMoved
+	}
+	return nil
 }
 
 // follow applies what the writer has added since. It reads eight bytes when that is nothing, and the
@@ -75,7 +98,7 @@ func (s *Store) follow(op string, a statesman.Address) error {
 		}
 		if err != nil {
 			// What was known is not there any more, or not as it was: begin anew.
-			x, again := s.readAgain()
+			x, again := s.readStill()
 			if again != nil {
 				return s.fail(op, a, errors.Join(err, again))
 			}

@@ -21,12 +21,13 @@ type recovery struct {
 	epoch uint64           // the highest seen anywhere
 	ckp   uint64           // the checkpoint that was used, 0 = none
 
-	lost      int64 // positions that this run found lost
-	explained int64 // of those, how many belong to addresses that have a newer record
-	opaque    bool  // something other than plain records may be lost with them
-	mixed     bool  // imports or compacted segments were met: gaps in revisions prove nothing
-	doubtAt   int64 // the next position when the last damage was met
-	newest    int64 // where the newest group of the last segment begins, 0 = the checkpoint has it
+	lost      int64    // positions that this run found lost
+	explained int64    // of those, how many belong to addresses that have a newer record
+	opaque    bool     // something other than plain records may be lost with them
+	mixed     bool     // imports or compacted segments were met: gaps in revisions prove nothing
+	doubtAt   int64    // the next position when the last damage was met
+	newest    int64    // where the newest group of the last segment begins, 0 = the checkpoint has it
+	left      []string // segments that compaction has replaced, or that it did not get to use
 	key       []byte
 }
 
@@ -82,7 +83,10 @@ func (r *recovery) discover(m *manifest, c contents) error {
 		case err == nil && (h.lineage != r.s.lineage || h.id != id || h.base != base):
 			r.s.log.Warn("foreign segment is left alone", "store", r.s.dir, "file", n)
 			continue
-		case err == nil && (h.flags&flagCompacted != 0 || h.seq <= seq) || base < floor:
+		case err == nil && (h.flags&flagCompacted != 0 || h.seq <= seq):
+			r.left = append(r.left, n)
+			continue
+		case base < floor:
 			r.s.log.Warn("leftover segment is left alone", "store", r.s.dir, "file", n)
 			continue
 		case errors.Is(err, errHeader):
@@ -103,6 +107,11 @@ func (r *recovery) discover(m *manifest, c contents) error {
 		return cmp.Or(cmp.Compare(a.base, b.base), cmp.Compare(a.seq, b.seq), strings.Compare(a.name, b.name))
 	})
 	r.chain = append(r.chain, fresh...)
+	for i, g := range r.chain {
+		if i > 0 && g.seq <= r.chain[i-1].seq {
+			g.seq = r.chain[i-1].seq + 1 // its header could not be read
+		}
+	}
 	if err := r.checkLast(); err != nil {
 		return err
 	}

@@ -27,6 +27,9 @@ func (s *Store) reheat(g *segment, id uint32) error {
 	defer s.mu.Unlock()
 	s.ix.mu.Lock()
 	defer s.ix.mu.Unlock()
+	if !s.ix.holds(g) {
+		return errRetired
+	}
 	hot := &hot{}
 	for _, h := range s.ix.list {
 		mine := found[h.key]
@@ -72,7 +75,7 @@ func (s *Store) survey(g *segment) (found map[string][]foundRev, blocks []block,
 		switch {
 		case errors.Is(err, io.EOF):
 			return found, blocks, hurt, nil
-		case errors.Is(err, statesman.ErrClosed), isPassing(err):
+		case errors.Is(err, statesman.ErrClosed), errors.Is(err, errRetired), isPassing(err):
 			return nil, nil, 0, err
 		case err != nil:
 			hurt = min(hurt, at)

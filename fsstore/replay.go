@@ -220,7 +220,7 @@ func (r *recovery) group(g *segment, rd *frameReader) error {
 		if mutant.On(mutant.CountUnchecked) && err == nil {
 			c.count, c.sum = uint32(len(changes)), sum
 		}
-		if err != nil || c.syncedThrough != start || int(c.count) != len(changes) || c.sum != sum || len(changes) == 0 {
+		if err != nil || c.syncedThrough != start || int(c.count) != len(changes) || c.sum != sum || len(changes) == 0 && !g.compacted() {
 			return errBadFrame
 		}
 		return r.applyGroup(g, changes, c)
@@ -257,7 +257,8 @@ func (r *recovery) applyGroup(g *segment, changes []change, c commitFrame) error
 // apply makes one frame visible. What it says of revisions that were not met explains losses.
 func (r *recovery) apply(g *segment, c *change) error {
 	if c.kind.inOrder() {
-		if c.pos < r.x.next || c.rev <= c.h.rev {
+		// A dead record out of order may have raised the head before a compacted segment.
+		if c.pos < r.x.next || c.rev <= c.h.rev && (!g.compacted() || c.rev <= c.h.lastInOrder()) {
 			return fmt.Errorf("%w: revision %d at position %d of %s in %s comes late", errDisagree, c.rev, c.pos, c.h.key, g.name)
 		}
 		if c.kind == kindRecord && c.rev > c.h.rev+1 && len(r.x.harm) > 0 {

@@ -12,12 +12,14 @@ import (
 // sealAll finishes every sealed segment: the zeros behind its end are cut, its revisions move from
 // memory into an index file, its checksum goes into a new manifest.
 func (s *Store) sealAll() error {
+	s.upkeep.sealing.Lock()
+	defer s.upkeep.sealing.Unlock()
 	var all error
 	for _, g := range s.unfinished() {
 		if s.stopping() {
 			return all
 		}
-		if err := s.seal(g); err != nil {
+		if err := s.seal(g); err != nil && !errors.Is(err, errRetired) {
 			all = errors.Join(all, err)
 		}
 	}
@@ -98,9 +100,9 @@ func (s *Store) moveIndex(g *segment) error {
 	var list []uint32
 	var runs []moved
 	s.ix.mu.RLock()
-	hot, blocks, end, n := g.hot, g.blocks, g.end, len(s.ix.list)
+	hot, blocks, end, n, current := g.hot, g.blocks, g.end, len(s.ix.list), s.ix.holds(g)
 	s.ix.mu.RUnlock()
-	if hot == nil {
+	if hot == nil || !current {
 		return nil
 	}
 	for from := 0; from < n; from += catalogStep {

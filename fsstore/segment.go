@@ -30,6 +30,7 @@ type segment struct {
 	sealed  bool    // nothing is appended any more
 	damaged bool    // found damaged while the store was opened: not appended to
 	missing bool    // the file is not there
+	spoiled bool    // compaction met damage: the maintainer leaves it alone
 	indexID uint32  // checksum of the index file that run.at of this segment counts in
 	sha     [32]byte
 	hasSHA  bool

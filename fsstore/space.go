@@ -218,8 +218,8 @@ func (s *Store) setFull(full bool) {
 	}
 }
 
-// again runs f once more after err, a full disk, if something was given back for it.
-func (s *Store) again(err error, f func() error) error {
+// withReserve runs f once more after err, a full disk, if something was given back for it.
+func (s *Store) withReserve(err error, f func() error) error {
 	if !isFull(err) {
 		return err
 	}

@@ -14,6 +14,9 @@ type counters struct {
 	groups, frames, bytes atomic.Int64
 	lastSync              atomic.Int64
 	checkpoints           atomic.Int64
+	compactions           atomic.Int64
+	compactFreed          atomic.Int64
+	lastCompaction        atomic.Int64 // Unix nanoseconds, 0 = none
 	damagedReads          atomic.Int64
 	tornTails             atomic.Int64
 	tornBytes             atomic.Int64
@@ -45,6 +48,10 @@ type Stats struct {
 	LastSync    time.Duration // write and sync of the last group
 	MeanSync    time.Duration // moving average
 
+	Compactions    int64     // rewrites since the store was opened
+	CompactedBytes int64     // bytes that they gave back
+	LastCompaction time.Time // zero = none since the store was opened
+
 	OpenTime     time.Duration // how long opening took
 	ScannedBytes int64         // what opening had to scan
 	TornTails    int64         // cut when the store was opened: writes nobody was told of
@@ -73,6 +80,10 @@ func (s *Store) Stats() Stats {
 	st.Full, st.DiskFree, st.Reserve = s.space.full.Load(), s.space.free.Load(), s.space.have.Load()
 	if since := c.flyingSince.Load(); since != 0 {
 		st.Hung = max(0, time.Since(time.Unix(0, since)))
+	}
+	st.Compactions, st.CompactedBytes = c.compactions.Load(), c.compactFreed.Load()
+	if at := c.lastCompaction.Load(); at != 0 {
+		st.LastCompaction = time.Unix(0, at)
 	}
 	s.mu.Lock()
 	st.Poisoned = s.failed

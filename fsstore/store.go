@@ -23,7 +23,8 @@ const (
 
 // Store is one open store directory. It is safe for concurrent use.
 //
-// Locks are taken in this order: changes; upkeep.scan; space.mu; upkeep.mu, spareMu; mu; ix.mu; files.mu. life
+// Locks are taken in this order: upkeep.compacting; upkeep.sealing; changes; upkeep.scan; space.mu; upkeep.mu,
+// spareMu; mu; ix.mu; files.mu. life
 // is taken by whoever touches the disk for a reader, with none of them held but mu of a read-only
 // store, and never while a caller's code runs.
 type Store struct {
@@ -59,6 +60,7 @@ type Store struct {
 	spareBuf   []byte     // buffer of the group before
 	spareList  []change   // its changes, empty
 	fill       fillState  // zeros ahead of the writer
+	ending     *segment   // no group goes there any more, nil = none is singled out
 	pendNext   int64      // the next position to give, with all that is queued
 	idle       *sync.Cond // on mu: nobody commits any more
 

@@ -14,17 +14,22 @@ const (
 )
 
 // upkeep is what the maintainer goroutine does in the background: zeros ahead of the writer, index
-// files and checksums of sealed segments, manifests, checkpoints. All of it can be left out without
-// losing anything. Open starts the goroutine, Close stops it and waits for it.
+// files and checksums of sealed segments, manifests, checkpoints, compaction. All of it can be left out
+// without losing anything. Open starts the goroutine, Close stops it and waits for it.
 type upkeep struct {
 	wake chan struct{}
 	stop chan struct{}
 	done chan struct{}
 
-	scan     sync.Mutex   // guards against two of: sealing, checkpoint, reheating
+	compacting chan struct{} // holds one element while somebody compacts
+	sealing    sync.Mutex    // one sealAll at a time
+
+	scan     sync.Mutex   // guards against two of: moving an index, checkpoint, reheating, switching to a compacted segment
 	appended atomic.Int64 // bytes since the last checkpoint
 	due      atomic.Bool  // a segment was sealed or its index replaced
 	ckpBytes atomic.Int64 // size of the newest checkpoint
+	size     atomic.Int64 // how large segments grow now, 0 = as large as they may
+	noRoom   time.Time    // no compaction before, because the disk was full; for the maintainer
 
 	spareMu sync.Mutex // guards following
 	spare   int64      // size of the spare file, 0 = there is none
@@ -34,9 +39,10 @@ type upkeep struct {
 	manGen  uint64     // the newest manifest number in use
 	manGood uint64     // the manifest that counts
 	listed  []manifestSegment
-	ckpGen  uint64 // the newest checkpoint number in use
-	ckpGood uint64 // the newest known to be good, 0 = none
-	ckpTurn uint32 // counts the checkpoints taken
+	retired []retired // replaced segments whose files are still there
+	ckpGen  uint64    // the newest checkpoint number in use
+	ckpGood uint64    // the newest known to be good, 0 = none
+	ckpTurn uint32    // counts the checkpoints taken
 }
 
 // nudge wakes the maintainer. It costs nothing while it is awake.
@@ -112,11 +118,12 @@ func (s *Store) maintain() (later bool) {
 	}
 	if s.upkeep.appended.Load() >= s.checkpointEvery() {
 		err := s.checkpoint()
-		if err = s.again(err, s.checkpoint); err != nil {
+		if err = s.withReserve(err, s.checkpoint); err != nil {
 			s.log.Warn("checkpoint", "store", s.dir, "error", err)
 			s.upkeep.appended.Store(0) // not again at once
 		}
 	}
+	s.compactOnItsOwn()
 	for !s.stopping() {
 		switch s.fillMore() {
 		case fillDone:

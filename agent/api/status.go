@@ -43,6 +43,8 @@ type StoreStatus struct {
 	Appends   int64          `json:"appends"`        // through the API since the start
 	Disk      *DiskStatus    `json:"disk,omitempty"` // nil when the store lies on none
 	Retention RetentionStats `json:"retention"`
+
+	Compaction CompactionStats `json:"compaction"` // of the log
 }
 
 // DiskStatus describes the disk under the store.

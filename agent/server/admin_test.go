@@ -96,6 +96,19 @@ func TestAdmin(t *testing.T) {
 	}
 }
 
+func TestCompact(t *testing.T) {
+	r := newRig(t, Options{})
+	for _, dry := range []bool{false, true} {
+		if res, err := r.client.Compact(t.Context(), dry); err != nil || res.DryRun != dry || res.Freed != 12 || res.Dropped != 3 {
+			t.Errorf("compact, dry run %v: %+v, %v", dry, res, err)
+		}
+	}
+	r.backend.compact = &statesman.Error{Op: "compact", Err: statesman.ErrFull, Hint: "free some space"}
+	if _, err := r.client.Compact(t.Context(), false); !errors.Is(err, statesman.ErrFull) || api.HintOf(err) != "free some space" {
+		t.Errorf("without room: %v with hint %q", err, api.HintOf(err))
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	r := newRig(t, Options{})
 	r.put(t, address(t, "app::x"), "1")

@@ -28,7 +28,8 @@ type fakeBackend struct {
 	failed []error
 	ready  error
 
-	verify func(ctx context.Context, progress func(api.Progress), found func(api.Finding)) (*api.StoreReport, error) // nil = unsupported
+	verify  func(ctx context.Context, progress func(api.Progress), found func(api.Finding)) (*api.StoreReport, error) // nil = unsupported
+	compact error                                                                                                     // what a compaction meets
 }
 
 func (b *fakeBackend) Status(ctx context.Context) *api.Status {
@@ -56,6 +57,16 @@ func (b *fakeBackend) Verify(ctx context.Context, progress func(api.Progress), f
 		return nil, errors.ErrUnsupported
 	}
 	return b.verify(ctx, progress, found)
+}
+
+func (b *fakeBackend) Compact(_ context.Context, dryRun bool, tick func()) (*api.CompactResult, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.compact != nil {
+		return nil, b.compact
+	}
+	tick()
+	return &api.CompactResult{DryRun: dryRun, Freed: 12, Dropped: 3}, nil
 }
 
 func (b *fakeBackend) Ready(context.Context) error {

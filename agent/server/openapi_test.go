@@ -64,7 +64,7 @@ func TestOpenAPIHasEveryField(t *testing.T) {
 	d := readDescription(t)
 	for name, shape := range map[string]any{"Record": api.Record{}, "History": api.History{}, "Change": api.Change{},
 		"Partition": api.Partition{}, "BatchRequest": api.BatchRequest{}, "Status": api.Status{}, "Outbox": api.OutboxStatus{},
-		"Plugin": api.PluginStatus{}, "VerifyEvent": api.VerifyEvent{}, "Finding": api.Finding{}, "StoreReport": api.StoreReport{}, "Problem": api.Problem{}} {
+		"Plugin": api.PluginStatus{}, "VerifyEvent": api.VerifyEvent{}, "Finding": api.Finding{}, "StoreReport": api.StoreReport{}, "CompactResult": api.CompactResult{}, "Problem": api.Problem{}} {
 		compareFields(t, name, d.Parts.Schemas[name].Properties, reflect.TypeOf(shape))
 	}
 }

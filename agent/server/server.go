@@ -22,6 +22,8 @@ type Backend interface {
 	Plugins(ctx context.Context) []api.PluginStatus
 	// Verify reads the whole store; see agent.Verifier.
 	Verify(ctx context.Context, progress func(api.Progress), found func(api.Finding)) (*api.StoreReport, error)
+	// Compact rewrites the store's log; see agent.Compactor.
+	Compact(ctx context.Context, dryRun bool, tick func()) (*api.CompactResult, error)
 	// Ready returns nil when the agent takes writes.
 	Ready(ctx context.Context) error
 	// Wrote is told after each write, in the writer's goroutine. It must not wait.
@@ -138,6 +140,7 @@ func (s *Server) routes() []route {
 		{"POST", "/v1/outboxes/{id}/{action}", "outbox", s.outboxAction},
 		{"GET", "/v1/plugins", "plugins", s.plugins},
 		{"POST", "/v1/store/verify", "verify", s.verify},
+		{"POST", "/v1/store/compact", "compact", s.compact},
 		{"GET", "/v1/openapi.yaml", "openapi", s.openAPI},
 		{"GET", "/livez", "livez", s.live},
 		{"GET", "/readyz", "readyz", s.ready},

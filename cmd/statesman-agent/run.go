@@ -144,7 +144,8 @@ func (g *globals) assemble(ctx context.Context, store statesman.Store, cold *fss
 		return nil, err
 	}
 	a, err := agent.New(ctx, store, &agent.Options{Config: cfg, Sinks: builtinSinks(g.std.out, log), Serializers: builtinSerializers(),
-		Plugins: agent.Wasm(manager), Cursors: cursors, Disk: diskOf(cold), Verifier: verifier{cold}, Version: version, DataDir: g.data, Logger: log})
+		Plugins: agent.Wasm(manager), Cursors: cursors, Disk: diskOf(cold), Verifier: verifier{cold}, Compactor: compactor{cold},
+		Version: version, DataDir: g.data, Logger: log})
 	if err != nil {
 		return nil, errors.Join(&exitError{code: exitConfig, err: err}, manager.Close())
 	}

@@ -13,7 +13,7 @@ import (
 
 // TestScripts runs the command line as people do. In a script, "exec statesman-agent run &agent&"
 // starts an agent on $STATESMAN_DATA, "ready" waits for it, and "exits CODE COMMAND…" checks an
-// exit code.
+// exit code, and "pruned N" waits until N revisions were pruned.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
@@ -27,6 +27,8 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"ready": ready,
 			"exits": exits,
+
+			"pruned": pruned,
 		},
 	})
 }
@@ -54,6 +56,33 @@ func ready(ts *testscript.TestScript, neg bool, args []string) {
 			// Until the agent has announced another socket, this one's default is asked.
 			c = (&globals{data: data}).client()
 		}
+	}
+}
+
+// pruned waits until retention has removed so many revisions since the agent of $STATESMAN_DATA started.
+func pruned(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: pruned N")
+	}
+	want, err := strconv.ParseInt(args[0], 10, 64)
+	if err != nil {
+		ts.Fatalf("%q revisions: %v", args[0], err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c := (&globals{data: ts.Getenv("STATESMAN_DATA")}).client()
+	defer c.Close()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		st, err := c.Status(ctx)
+		if err != nil {
+			ts.Fatalf("status: %v", err)
+		}
+		if st.Store.Retention.Removed >= want {
+			return
+		}
+		<-tick.C
 	}
 }
 

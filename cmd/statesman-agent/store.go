@@ -18,6 +18,7 @@ func newStore(g *globals) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(newStoreVerify(g))
 	cmd.AddCommand(newStoreRepair(g))
+	cmd.AddCommand(newStoreCompact(g))
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 // Command storebench measures the file store beside the disk it stands on: durable appends at
 // several numbers of writers next to a raw write+fdatasync loop in the same run, draining the
-// feed, head and history reads, reopening, and memory.
+// feed, head and history reads, reopening, and memory. With -retention it measures what compaction
+// holds on disk and costs instead.
 //
 // It reports ratios of one run on one machine. It does not compare machines, and figures from
 // a busy one mean nothing.
@@ -25,14 +26,15 @@ func main() {
 	span := flag.Duration("for", 2*time.Second, "length of each append round")
 	rounds := flag.Int("rounds", 5, "interleaved rounds; medians are reported")
 	records := flag.Int("records", 200_000, "records for the drain and the reopening")
+	retention := flag.Int("retention", 0, "append so many records to 1,000 addresses that keep ten, and measure nothing else; 0 = not")
 	flag.Parse()
-	if err := run(*dir, *span, *rounds, *records); err != nil {
+	if err := run(*dir, *span, *rounds, *records, *retention); err != nil {
 		fmt.Fprintln(os.Stderr, "storebench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(dir string, span time.Duration, rounds, records int) (err error) {
+func run(dir string, span time.Duration, rounds, records, retention int) (err error) {
 	if dir == "" {
 		if dir, err = os.MkdirTemp(".", "bench-data-"); err != nil {
 			return err
@@ -45,6 +47,14 @@ func run(dir string, span time.Duration, rounds, records int) (err error) {
 	}
 	fmt.Printf("%s/%s, %d cores, %s, %s (%v)\n\n", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), kind, class)
 
+	if retention > 0 {
+		rows, err := measureRetention(dir, retention)
+		if err != nil {
+			return err
+		}
+		table("| 1,000 addresses keep 10 of 1 KiB | appends/s | p99 ms | beside compaction | × without | held / live, at most | at the end | closed | rewrites | segments |", rows)
+		return nil
+	}
 	appends, err := measureAppends(dir, span, rounds)
 	if err != nil {
 		return err
